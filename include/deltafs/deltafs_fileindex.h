@@ -34,17 +34,23 @@ struct deltafs_piece {
 
 /* Where the values of one column are stored. Without pieces, the value of row i is at offset + i * stride of the source
  * file. With pieces, it is at offset + (i - first) * stride of the piece that has the row. The pieces are in the order
- * of their rows and cover all rows of the table. Names follow the rules of schemas and are unique within a table. The
- * stride of records is their size; that of an HDF5 dataset is the size of its elements. */
+ * of their rows and cover all rows of the table.
+ *
+ * With `dataset`, the path of an HDF5 dataset in the file, HDF5 reads the values (they are compressed, for example). An
+ * element of the dataset, with its second dimension if there is one, has `stride` bytes; the value is at `offset` of
+ * it. With `constant`, all rows have the value at that address. Names follow the rules of schemas and are unique within
+ * a table. The stride of records is their size; that of an HDF5 dataset is the size of its elements. */
 struct deltafs_column {
     const char *name;
     char kind;     /* 'f', 'i', 'u', 'S' or 'V', as in schemas; a key's is 'i' (never negative) or 'u' */
     uint32_t size; /* bytes of a value, as in schemas */
     int is_big_endian;
     uint64_t stride;
-    uint64_t offset; /* ignored if there are pieces */
+    uint64_t offset; /* ignored if there are pieces, or a constant */
     size_t piece_count;
     const struct deltafs_piece *piece;
+    const char *dataset;  /* NULL: the values are at these places of the file */
+    const void *constant; /* NULL: each row has a value of its own. A key has no constant */
 };
 
 struct deltafs_table {

@@ -45,6 +45,8 @@ int deltafs_fileindex_close(deltafs_fileindex *k)
     buffer_fini(&k->value);
     buffer_fini(&k->group);
     buffer_fini(&k->missing);
+    buffer_fini(&k->elements);
+    free(k->hdf5);
     int status = deltafs_close(k->dir);
     io_leave(&k->io);
     free(k);
@@ -191,6 +193,9 @@ static int keys_open(deltafs_fileindex *k, const char *path, const deltafs_optio
     struct reader *reader;
     int status = io_stay(&k->io, path, e);
 
+    k->hdf5 = strdup(deltafs_private_options_text(options, OPTION_HDF5));
+    if (status == DELTAFS_OK && !k->hdf5)
+        status = error_no_memory(e, 1, "an option");
     if (status == DELTAFS_OK)
         status = index_paths_find(&k->io, path, &k->place, e);
     if (status != DELTAFS_OK)
@@ -271,6 +276,7 @@ static int source_try(deltafs_fileindex *k, struct keys_source *s, const struct 
         status = key_file_open(&s->file, &k->io, s->path, kind, NULL, NULL, e);
     if (status != DELTAFS_OK)
         return status;
+    s->file.hdf5 = k->hdf5;
     s->is_open = 1;
     k->open_count++;
     status = source_check(s, was, e);
@@ -344,13 +350,16 @@ static int rows_find(deltafs_fileindex *k, const struct deltafs_column *column, 
         for (uint64_t row = from, run; row < end; row += run) {
             const struct deltafs_column *c = &column[i];
             run = column_run(c, row, end);
+            if (c->dataset || c->constant)
+                continue;
             if (buffer_reserve(&k->slices, (count + 1) * sizeof(struct deltafs_extent), "a row's places", e) !=
                 DELTAFS_OK)
                 return e->status;
             ((struct deltafs_extent *)(void *)k->slices.bytes)[count++] =
                 (struct deltafs_extent){column_place(c, row), (run - 1) * c->stride + c->size};
         }
-    qsort(k->slices.bytes, count, sizeof(struct deltafs_extent), compare_extents);
+    if (count > 0)
+        qsort(k->slices.bytes, count, sizeof(struct deltafs_extent), compare_extents);
     k->slice_count = extents_join((void *)k->slices.bytes, count, bytes);
     return DELTAFS_OK;
 }
@@ -358,10 +367,11 @@ static int rows_find(deltafs_fileindex *k, const struct deltafs_column *column, 
 /* Read what rows_find has found. */
 static int rows_read(deltafs_fileindex *k, struct key_file *file, uint64_t bytes, struct error *e)
 {
-    int status = buffer_reserve(&k->group, bytes, "rows", e);
+    int status = k->slice_count > 0 ? buffer_reserve(&k->group, bytes, "rows", e) : DELTAFS_OK;
 
-    return status == DELTAFS_OK ? key_file_read(file, k->slice_count, (const void *)k->slices.bytes, k->group.bytes, e)
-                                : status;
+    return status == DELTAFS_OK && k->slice_count > 0
+               ? key_file_read(file, k->slice_count, (const void *)k->slices.bytes, k->group.bytes, e)
+               : status;
 }
 
 /* The value at this place of the file, which was read. */
@@ -384,8 +394,21 @@ struct group {
     uint64_t key[FILEINDEX_GROUP];
 };
 
+/* Elements of a column's dataset into k->elements; *value is the first value. */
+static int group_elements(deltafs_fileindex *k, const struct group *g, const struct deltafs_column *c, uint64_t first,
+                          uint64_t rows, const uint8_t **value, struct error *e)
+{
+    int status = buffer_reserve(&k->elements, (size_t)(rows * c->stride), "elements of a dataset", e);
+
+    if (status == DELTAFS_OK)
+        status = key_file_elements(g->file, c, k->source[g->entry->source].path, first, rows, k->elements.bytes, e);
+    *value = k->elements.bytes + c->offset;
+    return status;
+}
+
 static int group_read(deltafs_fileindex *k, struct group *g, struct error *e)
 {
+    const uint8_t *value;
     const struct deltafs_table *t = &g->entry->table->table;
     const struct deltafs_column *c = &t->column[t->key];
     uint64_t bytes = 0;
@@ -396,11 +419,13 @@ static int group_read(deltafs_fileindex *k, struct group *g, struct error *e)
         status = rows_find(k, c, 1, g->from, g->end, &bytes, e);
     if (status == DELTAFS_OK)
         status = rows_read(k, g->file, bytes, e);
+    if (status == DELTAFS_OK && c->dataset)
+        status = group_elements(k, g, c, g->from, g->end - g->from, &value, e);
     for (uint64_t row = g->from, run; row < g->end && status == DELTAFS_OK; row += run) {
         uint64_t place = column_place(c, row);
         run = column_run(c, row, g->end);
-        status = key_column_decode(c, rows_value(k, place), (size_t)run, place, k->source[g->entry->source].path,
-                                   g->key + (row - g->from), e);
+        status = key_column_decode(c, c->dataset ? value : rows_value(k, place), (size_t)run, place,
+                                   k->source[g->entry->source].path, g->key + (row - g->from), e);
     }
     return status;
 }
@@ -420,8 +445,15 @@ static int group_value(deltafs_fileindex *k, const struct group *g, uint64_t row
     for (size_t i = 0; i < t->column_count && status == DELTAFS_OK; i++) {
         if (i == t->key)
             continue;
-        column_value(&t->column[i], rows_value(k, column_place(&t->column[i], row)), out);
-        out += t->column[i].size;
+        const struct deltafs_column *c = &t->column[i];
+        const uint8_t *value = c->constant;
+        if (c->dataset)
+            status = group_elements(k, g, c, row, 1, &value, e);
+        else if (!c->constant)
+            value = rows_value(k, column_place(c, row));
+        if (status == DELTAFS_OK)
+            column_value(c, value, out);
+        out += c->size;
     }
     return status;
 }

@@ -40,7 +40,9 @@ struct deltafs_fileindex {
     struct buffer slices;          /* extents of rows that were read into `group`: */
     size_t slice_count;
     struct buffer group, value, missing;
-    size_t missing_count; /* labels that the last get could not read */
+    struct buffer elements; /* of a dataset */
+    char *hdf5;             /* the option */
+    size_t missing_count;   /* labels that the last get could not read */
 };
 
 /* The source, open and unchanged; DELTAFS_ERR_CHANGED if it is not. */

@@ -366,7 +366,7 @@ static int share_scan(deltafs_indexer *ix, deltafs_dir *dir, struct key_file *fi
     s->sum = (struct share_sum){0};
     s->group = source_table_group(source);
     s->n = 0;
-    int status = writer && key->piece_count == 0
+    int status = writer && key->piece_count == 0 && !key->dataset
                      ? key_column_scan_written(file, key, t->rows, from, end, writer, path, share_append, s, e)
                      : key_column_scan(file, key, from, end, path, share_append, s, e);
     if (dir)
@@ -683,6 +683,7 @@ int indexer_add(deltafs_indexer *ix, const char *path, const struct file_tables 
     if (status != DELTAFS_OK)
         return status;
     e->status = key_file_open(&file, &ix->io, what.path, what.kind, ix->calls.open_logical, ix->group.ctx, e);
+    file.hdf5 = deltafs_private_options_text(ix->options, OPTION_HDF5);
     if (e->status == DELTAFS_OK && key_file_is_incomplete(&file))
         error_set(e, DELTAFS_ERR_DAMAGED,
                   "%s: bytes of it are lost, so it is not indexed; 'deltafs verify' names what is missing", what.path);

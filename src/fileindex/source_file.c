@@ -5,6 +5,7 @@
 #include <time.h>
 #include "base/coding.h"
 #include "fileindex/source_file.h"
+#include "hdf5/h5values.h"
 #include "logical/logical.h"
 
 #define SCAN_BYTES (1u << 20)         /* read at once */
@@ -49,6 +50,7 @@ int key_file_open(struct key_file *f, struct io *io, const char *path, char kind
 
 void key_file_close(struct key_file *f)
 {
+    h5values_close(f->values);
     if (f->kind == 'f')
         deltafs_logical_close(f->logical);
     else if (f->kind == '-')
@@ -124,6 +126,26 @@ int key_file_read(struct key_file *f, size_t n, const struct deltafs_extent *ext
     return status;
 }
 
+static int read_bytes(void *file, uint64_t offset, void *bytes, size_t size, struct error *e)
+{
+    const struct deltafs_extent extent = {offset, size};
+
+    return key_file_read(file, 1, &extent, bytes, e);
+}
+
+int key_file_elements(struct key_file *f, const struct deltafs_column *c, const char *path, uint64_t first,
+                      uint64_t rows, void *out, struct error *e)
+{
+    struct source_identity is;
+    int status = f->values ? DELTAFS_OK : key_file_identity(f, 0, &is, e);
+
+    if (status == DELTAFS_OK && !f->values) {
+        const struct h5source source = {path, is.size, read_bytes, f};
+        status = h5values_open(f->hdf5, &source, &f->values, e);
+    }
+    return status == DELTAFS_OK ? h5values_read(f->values, c->dataset, (size_t)c->stride, first, rows, out, e) : status;
+}
+
 void key_file_io_stat(const struct key_file *f, struct deltafs_io_stat *sum)
 {
     struct deltafs_io_stat io = {.struct_size = sizeof io};
@@ -173,7 +195,7 @@ int key_column_scan(struct key_file *f, const struct deltafs_column *c, uint64_t
     if (from >= end)
         return DELTAFS_OK;
     most = most < end - from ? most : end - from;
-    size_t room = (size_t)((most - 1) * c->stride) + c->size;
+    size_t room = (size_t)(most * c->stride);
     uint8_t *bytes = malloc(room);
     uint64_t *key = malloc((size_t)most * sizeof *key);
     int status = bytes && key ? DELTAFS_OK : error_no_memory(e, room + (size_t)most * sizeof *key, "keys");
@@ -182,9 +204,9 @@ int key_column_scan(struct key_file *f, const struct deltafs_column *c, uint64_t
         uint64_t run = column_run(c, from, end);
         size_t n = (size_t)(run < most ? run : most);
         const struct deltafs_extent extent = {column_place(c, from), (n - 1) * c->stride + c->size};
-        status = key_file_read(f, 1, &extent, bytes, e);
+        status = c->dataset ? key_file_elements(f, c, path, from, n, bytes, e) : key_file_read(f, 1, &extent, bytes, e);
         if (status == DELTAFS_OK)
-            status = key_column_decode(c, bytes, n, extent.offset, path, key, e);
+            status = key_column_decode(c, bytes + (c->dataset ? c->offset : 0), n, extent.offset, path, key, e);
         if (status == DELTAFS_OK)
             status = fn(arg, from, key, n, e);
         from += n;

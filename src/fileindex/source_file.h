@@ -11,6 +11,8 @@ struct key_file {
     char kind; /* 'f' or '-'; 0: not open */
     struct io_file plain;
     deltafs_logical *logical;
+    const char *hdf5;        /* the library for the values of datasets, as for h5lib_load; the opener may set it */
+    struct h5values *values; /* from the first such value on */
 };
 
 /* How a logical file is opened: by one process, or by all of a group together. */
@@ -29,6 +31,10 @@ int key_file_identity(struct key_file *f, int settle, struct source_identity *ou
 int source_identity_is_same(const struct source_identity *a, const struct source_identity *b);
 /* `n` extents one after another, all of which are within the file. */
 int key_file_read(struct key_file *f, size_t n, const struct deltafs_extent *extent, void *bytes, struct error *e);
+/* Values of a column that has a dataset: those of rows `first` to first + rows - 1, as elements of c->stride bytes, in
+ * which the value is at c->offset. `path` must stay valid until the file is closed. */
+int key_file_elements(struct key_file *f, const struct deltafs_column *c, const char *path, uint64_t first,
+                      uint64_t rows, void *out, struct error *e);
 /* Adds the file's operations that its own io counts. */
 void key_file_io_stat(const struct key_file *f, struct deltafs_io_stat *sum);
 

@@ -10,9 +10,10 @@
 #include "fileindex/fileindex_format.h"
 #include "fileindex/sources.h"
 
-#define SOURCES_VERSION 3            /* 2: lines are not chained, and none says that a source begins; */
-                                     /* 1: nor do tables say how many rows a group has */
-#define NAME_ROOM (3 * PATH_MAX + 1) /* a path, each byte of which may be coded by three */
+#define SOURCES_VERSION 3               /* 2: lines are not chained, and none says that a source begins; */
+                                        /* 1: nor do tables say how many rows a group has */
+#define NAME_ROOM    (3 * PATH_MAX + 1) /* a path, each byte of which may be coded by three */
+#define CONSTANT_MAX 1024               /* bytes */
 #define SOURCES_ADVICE                                                                                                 \
     "nothing is found by this index while it is so: remove the index, and index its files again "                      \
     "(deltafs-mpi index)"
@@ -75,6 +76,8 @@ void table_fini(struct deltafs_table *t)
     for (size_t i = 0; i < t->column_count; i++) {
         free((char *)(uintptr_t)t->column[i].name);
         free((struct deltafs_piece *)(uintptr_t)t->column[i].piece);
+        free((char *)(uintptr_t)t->column[i].dataset);
+        free((void *)(uintptr_t)t->column[i].constant);
     }
     free((struct deltafs_column *)(uintptr_t)t->column);
     free((char *)(uintptr_t)t->name);
@@ -111,6 +114,27 @@ void sources_fini(struct sources *s)
 
 /* ---- Writing ---- */
 
+/* Readers that do not know datasets and constants find no stride there, and refuse the line. */
+static void format_column(struct compose *f, const struct deltafs_column *c)
+{
+    compose(f, "Column name=");
+    name_print(f, c->name);
+    compose(f, " type=%c%" PRIu32 " order=%s", c->kind, c->size, c->is_big_endian ? "big" : "little");
+    if (c->constant) {
+        compose(f, " constant=");
+        for (uint32_t i = 0; i < c->size; i++)
+            compose(f, "%02x", ((const uint8_t *)c->constant)[i]);
+    } else if (c->dataset) {
+        compose(f, " element=%" PRIu64 " offset=%" PRIu64 " dataset=", c->stride, c->offset);
+        name_print(f, c->dataset);
+    } else {
+        compose(f, " stride=%" PRIu64, c->stride);
+        if (c->piece_count == 0)
+            compose(f, " offset=%" PRIu64, c->offset);
+    }
+    compose(f, "\n");
+}
+
 static void format_table(struct compose *f, const struct source_table *t)
 {
     const struct deltafs_table *d = &t->table;
@@ -126,13 +150,7 @@ static void format_table(struct compose *f, const struct source_table *t)
     compose(f, "\n");
     for (size_t i = 0; i < d->column_count; i++) {
         const struct deltafs_column *c = &d->column[i];
-        compose(f, "Column name=");
-        name_print(f, c->name);
-        compose(f, " type=%c%" PRIu32 " order=%s stride=%" PRIu64, c->kind, c->size,
-                c->is_big_endian ? "big" : "little", c->stride);
-        if (c->piece_count == 0)
-            compose(f, " offset=%" PRIu64, c->offset);
-        compose(f, "\n");
+        format_column(f, c);
         for (size_t k = 0; k < c->piece_count; k++)
             compose(f, "Piece first=%" PRIu64 " rows=%" PRIu64 " offset=%" PRIu64 "\n", c->piece[k].first,
                     c->piece[k].rows, c->piece[k].offset);
@@ -318,16 +336,47 @@ static int parse_type(const char *fields, struct deltafs_column *c)
     return c->is_big_endian || strcmp(order, "little") == 0 ? 0 : -1;
 }
 
+static int parse_constant(const char *text, struct deltafs_column *c, struct error *e)
+{
+    uint8_t *constant = malloc(c->size);
+
+    c->constant = constant;
+    if (!constant)
+        return error_no_memory(e, c->size, "a constant");
+    for (uint32_t i = 0; i < c->size; i++) {
+        const char hex[3] = {text[2 * i], text[2 * i + 1], '\0'};
+        constant[i] = (uint8_t)strtoul(hex, NULL, 16);
+    }
+    return DELTAFS_OK;
+}
+
+/* Where a column's values are; after an error it owns nothing. */
+static int parse_place(const char *fields, struct deltafs_column *c, const char *path, uint64_t offset, struct error *e)
+{
+    char hex[2 * CONSTANT_MAX + 1];
+
+    if (textlog_number(fields, "stride", &c->stride) == 0)
+        return DELTAFS_OK;
+    if (textlog_number(fields, "element", &c->stride) == 0)
+        return name_take(fields, "dataset", "a dataset", &c->dataset, path, offset, e);
+    if (textlog_text(fields, "constant", hex, sizeof hex) != 0 || c->size > CONSTANT_MAX ||
+        strspn(hex, "0123456789abcdef") != 2 * c->size || strlen(hex) != 2 * c->size)
+        return error_damaged(e, path, offset, "a column's line is malformed");
+    return parse_constant(hex, c, e);
+}
+
 static int parse_column(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
 {
     struct parser *p = arg;
     struct source_table *t = parser_table(p);
     struct deltafs_column c = {0};
 
-    if (!t || parse_type(fields, &c) != 0 || textlog_number(fields, "stride", &c.stride) != 0)
+    if (!t || parse_type(fields, &c) != 0)
         return error_damaged(e, path, offset, "a column's line is malformed");
     textlog_number(fields, "offset", &c.offset); /* else there are pieces */
     int status = grow(&t->table.column, &t->column_capacity, t->table.column_count, sizeof c, e);
+    if (status == DELTAFS_OK)
+        status = parse_place(fields, &c, path, offset, e);
     if (status != DELTAFS_OK)
         return status;
     status = name_take(fields, "name", "a column", &c.name, path, offset, e);
@@ -386,6 +435,14 @@ static const char *check_column(const struct deltafs_column *c, uint64_t rows, u
 {
     uint64_t next = 0;
 
+    if (c->constant)
+        return c->dataset || c->piece_count > 0 ? "has a constant, and also places"
+               : c->size > CONSTANT_MAX         ? "has a constant that is too long"
+                                                : NULL;
+    if (c->dataset)
+        return c->piece_count > 0                                         ? "has a dataset, and also pieces"
+               : c->offset > c->stride || c->size > c->stride - c->offset ? "is not within the elements of its dataset"
+                                                                          : NULL;
     if (c->stride < c->size)
         return "has values that overlap";
     if (c->piece_count == 0)
@@ -452,6 +509,8 @@ static int table_check(struct source_table *t, uint64_t size, struct error *e)
         return error_set(e, DELTAFS_ERR_INVALID,
                          "table '%s': the key's column '%s' is of the type %c%" PRIu32 ", which is no integer", d->name,
                          key->name, key->kind, key->size);
+    if (key->constant)
+        return error_set(e, DELTAFS_ERR_INVALID, "table '%s': the key's column '%s' is a constant", d->name, key->name);
     if (d->rows > FILEINDEX_ROW_MAX - FILEINDEX_GROUP_1 || d->rows > (uint64_t)source_table_group(t) << 32)
         return error_set(e, DELTAFS_ERR_INVALID, "table '%s' has %" PRIu64 " rows; at most 2^38 are possible", d->name,
                          d->rows);

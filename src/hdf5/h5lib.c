@@ -56,6 +56,8 @@ static const char *h5lib_numbers(struct h5lib *lib, void *object)
 
     if (h5lib_look_up_id(object, "H5P_CLS_FILE_ACCESS_ID_g", &lib->file_access) != 0)
         return "H5P_FILE_ACCESS";
+    if (h5lib_look_up_id(object, "H5T_NATIVE_UINT64_g", &lib->u64) != 0)
+        return "H5T_NATIVE_UINT64";
     for (size_t i = 0; i < sizeof floats / sizeof *floats; i++)
         if (h5lib_look_up_id(object, floats[i], &lib->floats[i]) != 0)
             return floats[i];

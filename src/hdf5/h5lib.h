@@ -38,7 +38,9 @@ enum {
     H5_BITFIELD = 4,
     H5_OPAQUE = 5,
     H5_COMPOUND = 6,
+    H5_REFERENCE = 7,
     H5_ENUM = 8,
+    H5_LIST = 9, /* of variable length */
     H5_ARRAY = 10,
     H5_LITTLE = 0, /* H5Tget_order */
     H5_BIG = 1,
@@ -71,6 +73,18 @@ enum {
     use(uint64_t, dataset_stored, "H5Dget_storage_size", (h5_id dataset));                                             \
     use(int, dimensions, "H5Sget_simple_extent_ndims", (h5_id space));                                                 \
     use(int, extent, "H5Sget_simple_extent_dims", (h5_id space, uint64_t * now, uint64_t * most));                     \
+    use(int64_t, points, "H5Sget_simple_extent_npoints", (h5_id space));                                               \
+    use(h5_id, space_create, "H5Screate_simple", (int dimensions, const uint64_t *now, const uint64_t *most));         \
+    use(int, select, "H5Sselect_hyperslab",                                                                            \
+        (h5_id space, int how, const uint64_t *start, const uint64_t *stride, const uint64_t *count,                   \
+         const uint64_t *block));                                                                                      \
+    use(int, dataset_read, "H5Dread", (h5_id dataset, h5_id type, h5_id memory, h5_id file, h5_id dxpl, void *out));   \
+    use(int, attribute_exists, "H5Aexists", (h5_id object, const char *name));                                         \
+    use(h5_id, attribute_open, "H5Aopen", (h5_id object, const char *name, h5_id aapl));                               \
+    use(h5_id, attribute_type, "H5Aget_type", (h5_id attribute));                                                      \
+    use(h5_id, attribute_space, "H5Aget_space", (h5_id attribute));                                                    \
+    use(int, attribute_read, "H5Aread", (h5_id attribute, h5_id type, void *out));                                     \
+    use(int, attribute_close, "H5Aclose", (h5_id attribute));                                                          \
     use(int, space_close, "H5Sclose", (h5_id space));                                                                  \
     use(h5_id, plist_create, "H5Pcreate", (h5_id class));                                                              \
     use(int, plist_close, "H5Pclose", (h5_id plist));                                                                  \
@@ -92,6 +106,7 @@ enum {
     use(h5_id, member_type, "H5Tget_member_type", (h5_id type, unsigned i));                                           \
     use(int, array_dimensions, "H5Tget_array_ndims", (h5_id type));                                                    \
     use(int, array_extent, "H5Tget_array_dims2", (h5_id type, uint64_t * now));                                        \
+    use(int, has_class, "H5Tdetect_class", (h5_id type, int class));                                                   \
     use(int, equal, "H5Tequal", (h5_id a, h5_id b));                                                                   \
     use(int, type_close, "H5Tclose", (h5_id type))
 
@@ -106,6 +121,7 @@ struct h5lib {
     /* All chunks in one walk, where the above takes a walk for each; NULL before 1.14. */
     int (*chunks)(h5_id dataset, h5_id dxpl, h5_chunk_fn fn, void *arg);
     const h5_id *file_access; /* the class of file access property lists */
+    const h5_id *u64;         /* of this machine */
     const h5_id *floats[4];   /* IEEE, little-endian of 4 and 8 bytes, big-endian of 4 and 8 */
     int is_new;               /* 1.14 or later */
 };

@@ -1,10 +1,14 @@
 #include <stdlib.h>
+#include <string.h>
 #include "hdf5/h5place.h"
+#include "hdf5/h5values.h"
 
 #define WIDTH_MAX  16         /* of a second dimension */
 #define PIECES_MAX 8192       /* of a column; more are no longer a short list */
 #define CHUNKS_MAX (1u << 22) /* whose places are collected: 32 MiB */
 #define ROWS_MAX   (UINT64_C(1) << 38)
+
+#define NO_LIST 1 /* no status: the values are not in a short list of places, but HDF5 can read them */
 
 int h5place_shape(struct h5dataset *d)
 {
@@ -89,11 +93,9 @@ static int place_chunks(const struct h5dataset *d, const struct chunks *c, struc
         if (!d->lib->chunks && d->lib->chunk_place(d->id, where, &filters, &c->address[i], &stored) < 0)
             return chunks_fail(d, e);
         uint64_t at = i * c->rows, rows = d->rows - at < c->rows ? d->rows - at : c->rows;
-        if (c->address[i] == H5_NO_ADDRESS)
-            return d->lib->dataset_stored(d->id) == 0 ? DELTAFS_ERR_NOT_FOUND
-                                                      : target_refuse(d, "has chunks that were never written", e);
-        if (place_add(piece, count, at, rows, c->address[i] + d->user_block, stride) != 0)
-            return target_refuse(d, "is in too many pieces", e);
+        if (c->address[i] == H5_NO_ADDRESS ||
+            place_add(piece, count, at, rows, c->address[i] + d->user_block, stride) != 0)
+            return NO_LIST;
     }
     return d->rows > 0 ? DELTAFS_OK : DELTAFS_ERR_NOT_FOUND;
 }
@@ -127,17 +129,13 @@ static int place_chunked(const struct h5dataset *d, h5_id plist, struct h5column
     int dimensions = d->lib->chunk(plist, 2, chunk), has_width = dimensions == 2;
     size_t count = 0;
 
-    if (dimensions < 1 || chunk[0] == 0 || (has_width && chunk[1] < d->width))
-        return target_refuse(d, "is in chunks that cut its rows", e);
-    if (has_width && chunk[1] != d->width)
-        return target_refuse(d, "is in chunks that are wider than its rows", e);
-    if (!d->lib->chunk_place)
-        return target_refuse(d, "is in chunks, whose places only HDF5 1.10.5 or later reports", e);
+    if (dimensions < 1 || chunk[0] == 0 || (has_width && chunk[1] != d->width) || !d->lib->chunk_place)
+        return NO_LIST;
     if (chunk[0] > ROWS_MAX)
         chunk[0] = ROWS_MAX;
     struct chunks chunks = {.rows = chunk[0], .count = (d->rows + chunk[0] - 1) / chunk[0]};
     if (chunks.count > CHUNKS_MAX)
-        return target_refuse(d, "is in too many chunks", e);
+        return NO_LIST;
     struct deltafs_piece *piece = malloc((chunks.count < PIECES_MAX ? chunks.count + 1 : PIECES_MAX) * sizeof *piece);
     chunks.address = malloc((chunks.count + 1) * sizeof *chunks.address);
     int status = piece && chunks.address ? chunks_find(&chunks, d, e) : error_no_memory(e, 0, "the places of chunks");
@@ -164,6 +162,46 @@ static int place_contiguous(const struct h5dataset *d, h5_id plist, struct h5col
     return DELTAFS_OK;
 }
 
+/* HDF5 is to read the values. A last row that it can read shows that it has the filters. */
+static int place_dataset(const struct h5dataset *d, struct h5columns *columns, size_t first, struct error *e)
+{
+    size_t size = d->size * d->width;
+    uint8_t *row = malloc(size);
+    char why[H5_WHY];
+
+    if (!row)
+        return error_no_memory(e, size, "a row");
+    int rc = h5values_get(d->lib, d->id, size, d->rows - 1, 1, row, why);
+    free(row);
+    if (rc != 0)
+        return error_set(e, DELTAFS_ERR_IO, "%s: %s: HDF5 cannot read its values%s%s", d->path, d->name,
+                         *why ? ": " : "", why);
+    for (size_t i = first; i < columns->count; i++) {
+        columns->column[i].dataset = strdup(d->name);
+        if (!columns->column[i].dataset)
+            return error_no_memory(e, strlen(d->name) + 1, "a dataset's path");
+    }
+    return DELTAFS_OK;
+}
+
+/* Whether elements have parts that HDF5 would allocate: texts of any length, lists, references. */
+static int has_parts(const struct h5dataset *d)
+{
+    static const int classes[] = {H5_STRING, H5_REFERENCE, H5_LIST};
+    h5_id type = d->lib->dataset_type(d->id);
+    int has = type < 0;
+
+    if (type < 0 || d->lib->class(type) == H5_STRING) {
+        has |= type >= 0 && d->lib->is_variable(type);
+    } else {
+        for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+            has |= d->lib->has_class(type, classes[i]) != 0;
+    }
+    if (type >= 0)
+        d->lib->type_close(type);
+    return has;
+}
+
 int h5place_set(const struct h5dataset *d, struct h5columns *columns, size_t first, struct error *e)
 {
     h5_id plist = d->lib->dataset_plist(d->id);
@@ -174,10 +212,15 @@ int h5place_set(const struct h5dataset *d, struct h5columns *columns, size_t fir
     if (layout == H5_CONTIGUOUS)
         status = place_contiguous(d, plist, columns, first, e);
     else if (layout == H5_CHUNKED)
-        status = d->lib->filters(plist) > 0 ? target_refuse(d, "is compressed, or filtered otherwise", e)
-                                            : place_chunked(d, plist, columns, first, e);
+        status = d->lib->filters(plist) > 0 ? NO_LIST : place_chunked(d, plist, columns, first, e);
     else
-        status = target_refuse(d, layout == H5_COMPACT ? "is compact, within HDF5's own data" : "is virtual", e);
+        status = layout == H5_COMPACT ? NO_LIST : target_refuse(d, "is virtual", e);
+    if (status == NO_LIST && d->lib->dataset_stored(d->id) == 0)
+        status = DELTAFS_ERR_NOT_FOUND;
+    else if (status == NO_LIST && has_parts(d))
+        status = target_refuse(d, "is compressed, or not in one piece, and has texts, lists or references in it", e);
+    else if (status == NO_LIST)
+        status = place_dataset(d, columns, first, e);
     if (plist >= 0)
         d->lib->plist_close(plist);
     return status;

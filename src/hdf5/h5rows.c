@@ -7,8 +7,9 @@
 #include "hdf5/h5place.h"
 #include "hdf5/h5rows.h"
 
-#define LINKS_MAX (1 << 20) /* that are looked at: groups may be in one another without end */
-#define BELOW_MAX 4         /* groups below a key's that its columns may be in */
+#define LINKS_MAX    (1 << 20) /* that are looked at: groups may be in one another without end */
+#define CONSTANT_MAX 16        /* bytes of a value that all rows have */
+#define BELOW_MAX    4         /* groups below a key's that its columns may be in */
 
 struct walk {
     const struct h5lib *lib;
@@ -122,13 +123,75 @@ static int columns_of(struct walk *w, struct h5dataset *d, h5_id type, const cha
 
 static int columns_below(struct walk *w, h5_id group, const char *prefix, int below, struct build *b);
 
+/* One value that stands for a number of rows, as openPMD's constant components are: a group with the attributes value
+ * and shape. */
+struct constant {
+    uint64_t rows;
+    h5_id type;
+    uint8_t value[CONSTANT_MAX];
+};
+
+/* Read an attribute that has one element, as `type` or (0) as it is stored; *own gets the type then. Returns 0, or -1.
+ */
+static int attribute_get(const struct h5lib *lib, h5_id object, const char *name, h5_id type, h5_id *own, void *out)
+{
+    h5_id attribute = lib->attribute_exists(object, name) > 0 ? lib->attribute_open(object, name, 0) : -1;
+    h5_id stored = attribute >= 0 ? lib->attribute_type(attribute) : -1;
+    h5_id space = attribute >= 0 ? lib->attribute_space(attribute) : -1;
+    int is_number = stored >= 0 && (lib->class(stored) == H5_INTEGER || lib->class(stored) == H5_FLOAT);
+    int rc = space >= 0 && is_number && lib->points(space) == 1 && lib->size(stored) <= CONSTANT_MAX
+                 ? lib->attribute_read(attribute, type ? type : stored, out)
+                 : -1;
+
+    if (space >= 0)
+        lib->space_close(space);
+    if (stored >= 0 && own && rc >= 0)
+        *own = stored;
+    else if (stored >= 0)
+        lib->type_close(stored);
+    if (attribute >= 0)
+        lib->attribute_close(attribute);
+    return rc >= 0 ? 0 : -1;
+}
+
+static int constant_read(const struct h5lib *lib, h5_id group, struct constant *c)
+{
+    if (attribute_get(lib, group, "shape", *lib->u64, NULL, &c->rows) != 0)
+        return -1;
+    return attribute_get(lib, group, "value", 0, &c->type, c->value);
+}
+
+static int columns_constant(struct walk *w, const char *name, const struct constant *c, struct h5columns *columns)
+{
+    size_t first = columns->count;
+
+    if (h5types_add(w->lib, c->type, name, 0, columns) != 0)
+        return walk_fail(w, DELTAFS_ERR_MEMORY, "there is no memory for its columns, or there are more than 1000");
+    for (size_t i = first; i < columns->count; i++) {
+        struct deltafs_column *column = &columns->column[i];
+        void *value = malloc(column->size);
+        if (!value)
+            return error_no_memory(w->e, column->size, "a constant");
+        memcpy(value, c->value + column->offset, column->size);
+        column->constant = value;
+        column->offset = 0;
+    }
+    return DELTAFS_OK;
+}
+
 /* A sibling of the key, or a group of such. */
 static int columns_sibling(struct walk *w, h5_id object, const char *name, int below, struct build *b)
 {
     char where[512];
     struct h5dataset d = {.lib = w->lib, .id = object, .path = w->path, .name = where, .user_block = w->user_block};
+    struct constant constant;
     int kind = w->lib->id_type(object);
 
+    if (kind == H5_GROUP && constant_read(w->lib, object, &constant) == 0) {
+        int taken = constant.rows == b->rows ? columns_constant(w, name, &constant, &b->columns) : DELTAFS_OK;
+        w->lib->type_close(constant.type);
+        return taken;
+    }
     if (kind == H5_GROUP && below < BELOW_MAX)
         return columns_below(w, object, name, below + 1, b);
     if (kind != H5_DATASET || h5place_shape(&d) != DELTAFS_OK || d.rows != b->rows)

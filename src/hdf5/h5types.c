@@ -17,6 +17,8 @@ void h5types_drop(struct h5columns *columns, size_t first)
         const struct deltafs_column *c = &columns->column[--columns->count];
         free((char *)(uintptr_t)c->name);
         free((struct deltafs_piece *)(uintptr_t)c->piece);
+        free((char *)(uintptr_t)c->dataset);
+        free((void *)(uintptr_t)c->constant);
     }
 }
 

@@ -43,6 +43,10 @@ def make(f, layout, step, rows, rng):
                 for axis in "xyz":
                     base["%s/%s" % (record, axis)] = rng.random(len(some), dtype="f4")
             base.create_group("charge").attrs["value"] = -1.0
+            for name, value in (("mass", 1836.25), ("positionOffset/x", numpy.float32(3)), ("weight", numpy.int64(-7))):
+                constant = base.create_group(name)
+                constant.attrs["value"] = value
+                constant.attrs["shape"] = numpy.array([len(some)], dtype="u8")
     elif layout == "compound":
         data = numpy.zeros(rows, dtype=[("tag", "S6"), ("id", ">u4"), ("v", "f8", (3,)), ("n", ">i2"), ("t", "f4")])
         data["id"] = key
@@ -65,6 +69,16 @@ def make(f, layout, step, rows, rng):
     elif layout == "packed":
         f.create_dataset("p_%d/id" % step, data=key, compression="gzip")
         f.create_dataset("p_%d/v" % step, data=rng.random(rows, dtype="f4"), shuffle=True, chunks=(64,))
+        f.create_dataset("p_%d/x" % step, data=rng.random((rows, 3)), chunks=(50, 2), compression="gzip", fletcher32=True)
+        f["p_%d/plain" % step] = rng.random(rows)
+    elif layout == "strange":
+        f.create_dataset("p_%d/id" % step, data=key)
+        f.create_dataset("p_%d/v" % step, data=numpy.arange(rows) // 100, compression="lzf")
+    elif layout == "virtual":
+        f["real"] = key
+        made = h5py.VirtualLayout((rows,), key.dtype)
+        made[:] = h5py.VirtualSource(f["real"])
+        f.create_virtual_dataset("p_%d/id" % step, made)
     f.create_dataset("fields/%d" % step, data=rng.random((20, 20)), compression="gzip")
 
 
@@ -72,7 +86,10 @@ def tables(f, layout, path):
     """(label, the key's values, {column: values}) of each, in no order."""
     def flat(group, prefix, rows):
         for name, item in group.items():
-            if isinstance(item, h5py.Group):
+            if isinstance(item, h5py.Group) and "shape" in item.attrs:
+                if tuple(item.attrs["shape"]) == (rows,):
+                    yield prefix + name, numpy.full(rows, item.attrs["value"])
+            elif isinstance(item, h5py.Group):
                 yield from flat(item, prefix + name + ".", rows)
             elif item.ndim == 2 and len(item) == rows:
                 for i in range(item.shape[1]):

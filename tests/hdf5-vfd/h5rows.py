@@ -26,9 +26,15 @@ def dtype_of(text):
     return numpy.dtype(("V" if kind in "SV" else order + kind) + size)
 
 
-def rows_of(raw, column, rows):
+def rows_of(path, raw, column, rows):
     """A column's values, by its places in the file."""
     kind = dtype_of(column["type"])
+    if "constant" in column:
+        return numpy.frombuffer(bytes.fromhex(column["constant"]) * rows, dtype=kind)
+    if "dataset" in column:
+        with h5py.File(path, "r") as f:
+            elements = numpy.frombuffer(f[column["dataset"]][...].tobytes(), "u1").reshape(rows, column["stride"])
+        return numpy.frombuffer(elements[:, column["offset"]:][:, :kind.itemsize].tobytes(), dtype=kind)
     pieces = column["pieces"] or [[0, rows, column["offset"]]]
     values = []
     next_row = 0
@@ -59,7 +65,7 @@ def check(path, pattern, expected):
             table["name"], [c["name"] for c in table["columns"]], sorted(columns))
         for column in table["columns"]:
             want = numpy.ascontiguousarray(columns[column["name"]])
-            got = rows_of(raw, column, table["rows"])
+            got = rows_of(path, raw, column, table["rows"])
             if got.dtype.kind == "V":
                 assert got.tobytes() == want.tobytes(), (table["name"], column["name"])
             else:
@@ -191,18 +197,33 @@ for user_block in (0, 1024):
     os.rename(name("chunks.h5"), name("snap_010.hdf5"))
     check(name("snap_010.hdf5"), "/PartType1/id", {"/PartType1": (10, "id", rows)})
 
-# What does not stand in the file as it is has a way out.
+# What is in no plain list of places is read by HDF5; what is in other files, or was never written, is refused.
 with h5py.File(name("bad.h5"), "w") as f:
     n = 100
-    f.create_dataset("gzip/id", data=numpy.arange(n), compression="gzip")
-    f["sibling/id"] = numpy.arange(n)
-    f.create_dataset("sibling/x", data=numpy.arange(n), shuffle=True, chunks=(10,))
+    read = {"gzip": {"id": numpy.arange(n)}, "sibling": {"id": numpy.arange(n), "x": numpy.arange(n)}}
+    f.create_dataset("gzip/id", data=read["gzip"]["id"], compression="gzip")
+    f["sibling/id"] = read["sibling"]["id"]
+    f.create_dataset("sibling/x", data=read["sibling"]["x"], shuffle=True, chunks=(10,))
     part = f.create_dataset("part/id", (n,), dtype="i8", chunks=(10,))
     part[:15] = 1
+    read["part"] = {"id": (numpy.arange(n) < 15).astype("i8")}
     part = f.create_dataset("gap/id", (n,), dtype="i8", chunks=(10,))
     part[50:] = 1
+    read["gap"] = {"id": (numpy.arange(n) >= 50).astype("i8")}
     f.create_dataset("never/id", (n,), dtype="i8")
-    f.create_dataset("wide/id", (n, 3), dtype="i8", chunks=(10, 2), data=numpy.ones((n, 3)))
+    f["cut/id"] = numpy.arange(n)
+    cut = rng.random((n, 3))
+    f.create_dataset("cut/x", data=cut, chunks=(10, 2))
+    read["cut"] = {"id": numpy.arange(n), **{"x.%d" % i: cut[:, i] for i in range(3)}}
+    compound = numpy.zeros(n, dtype=[("a", "f4"), ("b", ">i2"), ("c", "u8", (2,))])
+    compound["b"] = numpy.arange(n) - 50
+    compound["c"] = rng.integers(0, 99, (n, 2))
+    f["whole/id"] = numpy.arange(n)
+    f.create_dataset("whole/v", data=compound, compression="gzip", fletcher32=True)
+    read["whole"] = {"id": numpy.arange(n), "v.a": compound["a"], "v.b": compound["b"], "v.c.0": compound["c"][:, 0],
+                     "v.c.1": compound["c"][:, 1]}
+    f["text/id"] = numpy.arange(n)
+    f.create_dataset("text/t", data=numpy.zeros(n, dtype=[("a", "f4"), ("t", "S3")]), compression="gzip")
     f.create_dataset("two/id", data=numpy.ones((n, 3), dtype="i8"))
     f.create_dataset("ext/id", (n,), dtype="i8", external=[(name("outside"), 0, 800)])[...] = 3
     layout = h5py.VirtualLayout((n,), "i8")
@@ -212,13 +233,24 @@ with h5py.File(name("bad.h5"), "w") as f:
     plist.set_layout(h5py.h5d.COMPACT)
     f.create_group("compact")
     d = h5py.h5d.create(f["compact"].id, b"id", h5py.h5t.NATIVE_INT64, h5py.h5s.create_simple((n,)), plist)
+    read["compact"] = {"id": numpy.arange(n)}
+    d.write(h5py.h5s.ALL, h5py.h5s.ALL, read["compact"]["id"])
     f["empty/id"] = numpy.zeros(0, dtype="i8")
+    f["constant/id"] = numpy.arange(n)
+    constants = {"f": numpy.float32(2.5), "i": numpy.int16(-3), "u": numpy.uint64(2**63 + 1)}
+    for constant, value in constants.items():
+        f.create_group("constant/" + constant).attrs["value"] = value
+        f["constant/" + constant].attrs["shape"] = numpy.array([n], dtype="u8")
+    f["constant"].create_group("other").attrs["value"] = 1.0
+    f["constant/other"].attrs["shape"] = numpy.array([n + 1], dtype="u8")
+    read["constant"] = {"id": numpy.arange(n), **{k: numpy.full(n, v) for k, v in constants.items()}}
     loop = f.create_group("loop")
     loop["self"] = loop
     loop["twice"] = loop
-for group, text in (("gzip", "is compressed"), ("sibling", "/sibling/x is compressed"), ("part", "never written"),
-                    ("gap", "never written"), ("never", "never written"), ("wide", "chunks that cut its rows"),
-                    ("two", "name one"), ("ext", "in other files"), ("virtual", "is virtual"), ("compact", "is compact")):
+for group, rows in read.items():
+    check(name("bad.h5"), "/%s/id" % group, {"/" + group: (0, "id", rows)})
+for group, text in (("never", "never written"), ("two", "name one"), ("ext", "in other files"),
+                    ("virtual", "is virtual"), ("text", "has texts")):
     refused(name("bad.h5"), "/%s/id" % group, text)
 refused(name("bad.h5"), "/empty/id", "has no elements")
 refused(name("bad.h5"), "nothing/at/all", "no dataset")

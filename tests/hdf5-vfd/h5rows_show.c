@@ -18,7 +18,13 @@ static void show_column(const struct deltafs_column *c, int is_last)
     for (size_t i = 0; i < c->piece_count; i++)
         printf("%s[%" PRIu64 ", %" PRIu64 ", %" PRIu64 "]", i ? ", " : "", c->piece[i].first, c->piece[i].rows,
                c->piece[i].offset);
-    printf("]}%s\n", is_last ? "" : ",");
+    printf("]");
+    if (c->dataset)
+        printf(", \"dataset\": \"%s\"", c->dataset);
+    for (uint32_t i = 0; c->constant && i < c->size; i++)
+        printf("%s%02x%s", i ? "" : ", \"constant\": \"", ((const uint8_t *)c->constant)[i],
+               i + 1 < c->size ? "" : "\"");
+    printf("}%s\n", is_last ? "" : ",");
 }
 
 static int (*chunk_place)(h5_id dataset, const uint64_t *at, unsigned *filters, uint64_t *address, uint64_t *size);
