@@ -27,6 +27,8 @@ mv out c
 [ "$(grep -c '^step ' c)" -eq 40 ] || fail "read_ring has not 40 steps"
 deltafs scan ring --epochs 40 --format csv | awk -F, 'NR > 1 && $3 > 0.999' >near
 [ "$(grep -c '^near: ' c)" -eq "$(wc -l <near)" ] && [ -s near ] || fail "read_ring finds other particles than a scan"
+expect 3 env SLURM_STEP_NUM_TASKS=4 "$here/minipic" -o ring --steps 1 -n 10
+grep -q "SLURM_STEP_NUM_TASKS=4, but this program's MPI has started 1 process" err || fail "no word of the launcher: $(cat err)"
 expect 1 srun write_ring ring/MANIFEST 2
 
 python=

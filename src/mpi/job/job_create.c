@@ -232,6 +232,26 @@ static int job_create(struct job *j, const struct job_call *call, deltafs_dir **
     return status;
 }
 
+/* Processes of another MPI's launcher are each alone, and take the directory from each other: then the message says so.
+ */
+static void job_blame_launcher(struct error *e)
+{
+    static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
+    int ranks;
+
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0] && ranks == 1; i++) {
+        const char *size = getenv(sizes[i]);
+        if (!size || atoi(size) < 2)
+            continue;
+        error_set(e, e->status,
+                  "%s (%s=%s, but this program's MPI has started 1 process: if the launcher is that of another MPI, "
+                  "each process works alone)",
+                  e->text, sizes[i], size);
+        return;
+    }
+}
+
 /* `name` is the public function, for messages. */
 static int job_open_to_write(const char *name, MPI_Comm comm, struct job_call call, deltafs_dir **out)
 {
@@ -265,6 +285,8 @@ static int job_open_to_write(const char *name, MPI_Comm comm, struct job_call ca
         job_register(j);
         return status;
     }
+    if (status == DELTAFS_ERR_EXISTS || status == DELTAFS_ERR_BUSY)
+        job_blame_launcher(&own);
     job_stop_thread(j);
     job_close_shuffle(j);
     job_free(j);
