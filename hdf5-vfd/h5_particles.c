@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <deltafs/deltafs_query.h>
+#include "h5_computed.h"
 #include "h5_particles.h"
 
 #define GROUPS_MAX 4096 /* of epochs: HDF5 looks through compact links one by one */
@@ -22,6 +22,8 @@ struct table {
     uint32_t key_size; /* of the first column */
     struct h5_bytes *image;
     uint64_t offset; /* of the next value */
+    struct h5_computed *computed;
+    int failed; /* the status of computing them */
 };
 
 static int table_visit(struct table *t, deltafs_record_fn fn)
@@ -134,6 +136,27 @@ static int put_value(const struct deltafs_record *r, void *arg)
     return t->image->is_lacking;
 }
 
+/* The label whose units the columns have. */
+static uint64_t table_last(const struct table *t)
+{
+    return t->records && t->count > 0 ? t->records->record[t->count - 1].label : t->epoch.last;
+}
+
+/* The units of stored columns. */
+static void put_units(const struct table *t, struct h5_bytes *dataset)
+{
+    struct deltafs_attribute a = {.struct_size = sizeof a};
+    char prefix[300];
+
+    for (size_t i = 0; t->schema && i < deltafs_schema_count(t->schema); i++) {
+        const char *name = deltafs_schema_field(t->schema, i)->name;
+        if (deltafs_attribute_get(t->dir, name, table_last(t), &a) != DELTAFS_OK)
+            continue;
+        snprintf(prefix, sizeof prefix, "%s.", name);
+        h5_unit(dataset, prefix, &a);
+    }
+}
+
 /* Put a dataset of what `fn` puts for each record into the image, and link it to `parent`. */
 static int table_dataset(struct table *t, deltafs_record_fn fn, const char *name, const struct h5_bytes *type,
                          uint64_t n, struct h5_bytes *parent)
@@ -144,14 +167,42 @@ static int table_dataset(struct table *t, deltafs_record_fn fn, const char *name
     uint64_t at = t->image->used;
     int status = table_visit(t, fn);
     h5_dataset_begin(&dataset, type, n, at, t->image->used - at);
+    if (fn == put_row && status == DELTAFS_OK)
+        put_units(t, &dataset);
     h5_link(parent, name, h5_object_end(t->image, &dataset));
+    return status;
+}
+
+static int compute(const struct deltafs_record *r, void *arg)
+{
+    struct table *t = arg;
+
+    t->failed = h5_computed_add(t->computed, 1, r);
+    return t->failed;
+}
+
+/* A dataset of each computed column. */
+static int table_computed(struct table *t, struct h5_bytes *parent)
+{
+    int status = DELTAFS_OK;
+
+    if (!t->schema || t->computed->count == 0)
+        return DELTAFS_OK;
+    if (t->records)
+        t->failed = h5_computed_add(t->computed, t->records->count, t->records->record);
+    else
+        status = table_visit(t, compute);
+    h5_computed_put(t->computed, t->failed, table_last(t), t->image, parent);
     return status;
 }
 
 static int table_put(struct table *t, const char *name, struct h5_bytes *parent)
 {
     struct h5_bytes type = {0}, byte = {0};
+    int status = table_computed(t, parent);
 
+    if (status != DELTAFS_OK)
+        return status;
     table_type(t, &type);
     if (type.used > H5_MESSAGE_MAX) { /* without columns */
         deltafs_schema_destroy(t->schema);
@@ -159,7 +210,7 @@ static int table_put(struct table *t, const char *name, struct h5_bytes *parent)
         type.used = 0;
         table_type(t, &type);
     }
-    int status = table_dataset(t, put_row, name, &type, t->count, parent);
+    status = table_dataset(t, put_row, name, &type, t->count, parent);
     h5_put_type(&byte, (struct h5_type){'u', 1});
     if (t->is_various && status == DELTAFS_OK)
         status = table_dataset(t, put_value, "values", &byte, t->bytes, parent);
@@ -181,10 +232,10 @@ static void put_provenance(struct h5_bytes *o, const struct deltafs_stat *stat, 
  * more. */
 static int is_own_name(const char *name)
 {
-    static const char *const own[] = {"container", "uuid",         "schema",          "deltafs_version",
-                                      "keys",      "partitions",   "epochs",          "records",
-                                      "bytes_raw", "value_size",   "is_closed",       "groups_left_out",
-                                      "label",     "bytes_stored", "records_left_out"};
+    static const char *const own[] = {"container", "uuid",         "schema",           "deltafs_version",
+                                      "keys",      "partitions",   "epochs",           "records",
+                                      "bytes_raw", "value_size",   "is_closed",        "groups_left_out",
+                                      "label",     "bytes_stored", "records_left_out", "computed_left_out"};
     size_t n = strlen(name);
 
     while (n > 0 && name[n - 1] == '_')
@@ -195,17 +246,21 @@ static int is_own_name(const char *name)
     return 0;
 }
 
+/* Units of columns are those of their datasets. */
 static void put_attribute(struct h5_bytes *o, const struct deltafs_attribute *a)
 {
     static const char kinds[] = {
         [DELTAFS_ATTRIBUTE_F8] = 'f', [DELTAFS_ATTRIBUTE_I8] = 'i', [DELTAFS_ATTRIBUTE_U8] = 'u'};
-    char name[300];
+    char name[300], prefix[304];
 
     snprintf(name, sizeof name, "%s%s", a->name, is_own_name(a->name) ? "_" : "");
-    if (a->type <= DELTAFS_ATTRIBUTE_U8)
+    snprintf(prefix, sizeof prefix, "%s.", name);
+    if (a->type <= DELTAFS_ATTRIBUTE_U8) {
         h5_attribute_numbers(o, name, kinds[a->type], a->value, a->count);
-    else if (a->type != DELTAFS_ATTRIBUTE_COLUMN)
+        h5_unit(o, prefix, a);
+    } else if (a->type != DELTAFS_ATTRIBUTE_COLUMN) {
         h5_attribute_text(o, name, a->value);
+    }
 }
 
 /* The directory's attributes that are valid from labels `first` to `last` on. */
@@ -258,14 +313,20 @@ static void put_meaning(struct h5_bytes *o, deltafs_dir *dir, const struct delta
 int h5_trajectory(deltafs_dir *dir, const char *path, const deltafs_records *records, struct h5_bytes *image)
 {
     struct deltafs_stat stat = {.struct_size = sizeof stat};
-    struct table t = {.stat = &stat, .records = records, .image = image};
+    struct h5_computed computed = {0};
+    struct table t = {.dir = dir, .stat = &stat, .records = records, .image = image, .computed = &computed};
     struct h5_bytes root;
     int status = deltafs_stat(dir, &stat);
 
     if (status == DELTAFS_OK)
         status = table_measure(&t);
-    if (status != DELTAFS_OK)
+    if (status == DELTAFS_OK)
+        status = h5_computed_open(&computed, dir, stat.schema);
+    if (status != DELTAFS_OK) {
+        deltafs_schema_destroy(t.schema);
+        h5_computed_close(&computed);
         return status;
+    }
     h5_image_begin(image);
     h5_group_begin(&root);
     if (records->count > 0) {
@@ -276,17 +337,19 @@ int h5_trajectory(deltafs_dir *dir, const char *path, const deltafs_records *rec
     put_attributes(&root, dir, &stat, 0, 0);
     status = table_put(&t, "trajectory", &root);
     deltafs_schema_destroy(t.schema);
+    h5_computed_close(&computed);
     h5_image_end(image, h5_object_end(image, &root));
     return status;
 }
 
 /* ---- A directory ---- */
 
-/* The epoch's records as a dataset, if they fit into *left bytes. Memory grows to twice of what is needed. */
+/* The epoch's records as datasets, if they fit into *left bytes. Memory grows to twice of what is needed; computed
+ * columns are there twice for a while. */
 static int put_records(struct table *t, uint64_t *left, struct h5_bytes *group)
 {
     int status = table_measure(t);
-    uint64_t size = t->count * table_row_size(t) + (t->is_various ? t->bytes : 0);
+    uint64_t size = t->count * (table_row_size(t) + 16 * t->computed->count) + (t->is_various ? t->bytes : 0);
 
     if (status == DELTAFS_OK && size <= *left / 2) {
         *left -= 2 * size;
@@ -311,9 +374,10 @@ static const char *const epoch_names[] = {"label", "records", "bytes_raw", "byte
 
 /* *first: the label behind that of the epoch before; of attributes this epoch has those that are valid from there on,
  * up to its own. */
-static int put_epoch(deltafs_dir *dir, const struct deltafs_stat *stat, uint64_t i, uint64_t bytes_max, uint64_t *left,
-                     uint64_t *first, struct h5_bytes *image, struct h5_bytes *root)
+static int put_epoch(struct h5_computed *computed, const struct deltafs_stat *stat, uint64_t i, uint64_t bytes_max,
+                     uint64_t *left, uint64_t *first, struct h5_bytes *image, struct h5_bytes *root)
 {
+    deltafs_dir *dir = computed->dir;
     struct h5_bytes group;
     uint64_t number[4];
     char name[24];
@@ -321,7 +385,7 @@ static int put_epoch(deltafs_dir *dir, const struct deltafs_stat *stat, uint64_t
 
     if (status != DELTAFS_OK)
         return status;
-    struct table t = {.dir = dir, .stat = stat, .epoch = {number[0], number[0]}, .image = image};
+    struct table t = {.dir = dir, .stat = stat, .epoch = {number[0], number[0]}, .image = image, .computed = computed};
     h5_group_begin(&group);
     for (size_t k = 0; k < 4; k++)
         h5_attribute_number(&group, epoch_names[k], number[k]);
@@ -358,12 +422,17 @@ static int put_epochs(deltafs_dir *dir, uint64_t n, struct h5_bytes *image, stru
 int h5_description(deltafs_dir *dir, const char *path, uint64_t bytes_max, struct h5_bytes *image)
 {
     struct deltafs_stat stat = {.struct_size = sizeof stat};
+    struct h5_computed computed = {.dir = dir};
     struct h5_bytes root;
     uint64_t left = bytes_max, first = 1;
     int status = deltafs_stat(dir, &stat);
 
-    if (status != DELTAFS_OK)
+    if (status == DELTAFS_OK && bytes_max > 0)
+        status = h5_computed_open(&computed, dir, stat.schema);
+    if (status != DELTAFS_OK) {
+        h5_computed_close(&computed);
         return status;
+    }
     h5_image_begin(image);
     h5_group_begin(&root);
     put_provenance(&root, &stat, path);
@@ -381,7 +450,8 @@ int h5_description(deltafs_dir *dir, const char *path, uint64_t bytes_max, struc
         h5_attribute_text(&root, "groups_left_out",
                           "there are too many epochs for a group each; see the dataset epochs");
     for (uint64_t i = 0; i < stat.epochs && stat.epochs <= GROUPS_MAX && status == DELTAFS_OK; i++)
-        status = put_epoch(dir, &stat, i, bytes_max, &left, &first, image, &root);
+        status = put_epoch(&computed, &stat, i, bytes_max, &left, &first, image, &root);
+    h5_computed_close(&computed);
     h5_image_end(image, h5_object_end(image, &root));
     return status;
 }

@@ -3,6 +3,7 @@
     vfd_oracle.py dumps DELTAFS DIR KEY...      the bytes of h5dump -b, of each key
     vfd_oracle.py csv DIR TRAJECTORIES.CSV      the text of h5dump, every value
     vfd_oracle.py records DELTAFS DIR           the records of the directory's own file, by h5dump -b
+    vfd_oracle.py computed DELTAFS DIR COLUMN=DATASET...    computed columns, of all trajectories and epochs
 """
 import collections
 import csv
@@ -101,5 +102,18 @@ def records(deltafs, folder):
     print(n, "records")
 
 
+def computed(deltafs, folder, *columns):
+    rows = json.loads(run(deltafs, "scan", folder, "--format", "json"))
+    for column, dataset in (c.split("=") for c in columns):
+        for key in {r["key"] for r in rows}:
+            wanted = sorted((r["epoch"], r[column]) for r in rows if r["key"] == key)
+            got = dump("%s/%d" % (folder, key), dataset)
+            assert got == struct.pack("<%dd" % len(wanted), *(v for _, v in wanted)), (key, column)
+        for label in {r["epoch"] for r in rows}:
+            wanted = [r[column] for r in rows if r["epoch"] == label]
+            assert dump(folder, "%d/%s" % (label, dataset)) == struct.pack("<%dd" % len(wanted), *wanted), (label, column)
+    print(len(rows), "rows")
+
+
 if __name__ == "__main__":
-    {"dumps": dumps, "csv": check_csv, "records": records}[sys.argv[1]](*sys.argv[2:])
+    {"dumps": dumps, "csv": check_csv, "records": records, "computed": computed}[sys.argv[1]](*sys.argv[2:])

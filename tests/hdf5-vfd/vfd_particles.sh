@@ -82,6 +82,31 @@ for made in names any names_fixed empty none; do
     [ -d $made ] || cp -r "$corpus/$made" .
     expect 0 vfd "$probe" digest $made
 done
+# Computed columns are datasets, and units are attributes; without one of them the rest is as it is.
+printf '3 5 01000000\n3 6 02000000\n11 5 03000000\n' | "$put_records" sums schema=n:u4 || fail put_records
+"$deltafs" attr sums half==n/2 --unit '1e-3 m/s' && "$deltafs" attr sums records==n+time && "$deltafs" attr sums n= --unit m &&
+    "$deltafs" attr sums time=0.25 --from 3 --unit s && "$deltafs" attr sums time=0.5 --from 11 --unit s || fail attr
+expect 0 vfd_oracle dumps "$deltafs" sums 5 6
+expect 0 vfd_oracle records "$deltafs" sums
+expect 0 vfd_oracle computed "$deltafs" sums half=half records=records_
+expect 0 vfd h5dump -a half/unitSI sums/5
+stdout_has '0.001'
+expect 0 vfd h5dump -a 11/half/unitDimension sums
+stdout_has '1, 0, -1, 0, 0, 0, 0'
+expect 0 vfd h5dump -a 3/records/n.unitSI sums
+stdout_has ': 1'
+expect 0 vfd h5dump -a trajectory/n.unitDimension sums/6
+stdout_has '1, 0, 0, 0, 0, 0, 0'
+expect 0 vfd h5dump -a 3/time.unitDimension sums
+stdout_has '0, 0, 1, 0, 0, 0, 0'
+expect 1 vfd h5dump -a half/unitSI_ sums/5
+"$deltafs" attr sums late==time --from 11 || fail attr
+expect 0 vfd h5dump -d trajectory -y sums/5
+expect 0 vfd h5dump -d 11/late -y sums
+stdout_has 0.5
+expect 0 vfd h5dump -a 3/computed_left_out sums
+stdout_has "epoch 3: computed column 'late': the attribute 'late' is not set for this epoch"
+expect 0 vfd h5dump -a computed_left_out sums/5
 # Bounded.
 HDF5_DRIVER_CONFIG='records=40; memory=16M'
 expect 0 vfd h5ls -r two
