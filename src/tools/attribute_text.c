@@ -156,17 +156,17 @@ static int is_text(const struct deltafs_attribute *a)
     return a->type == DELTAFS_ATTRIBUTE_TEXT || a->type == DELTAFS_ATTRIBUTE_EXPRESSION;
 }
 
-static void print_number(const struct deltafs_attribute *a, size_t i, int is_json)
+static void print_number(FILE *out, const struct deltafs_attribute *a, size_t i, int is_json)
 {
     char text[TEXT_FLOAT_ROOM];
 
     if (a->type == DELTAFS_ATTRIBUTE_I8) {
-        printf("%" PRId64, ((const int64_t *)a->value)[i]);
+        fprintf(out, "%" PRId64, ((const int64_t *)a->value)[i]);
     } else if (a->type == DELTAFS_ATTRIBUTE_U8) {
-        printf("%" PRIu64, ((const uint64_t *)a->value)[i]);
+        fprintf(out, "%" PRIu64, ((const uint64_t *)a->value)[i]);
     } else {
         text_float(((const double *)a->value)[i], text);
-        printf(is_json && strchr(text, 'n') ? "\"%s\"" : "%s", text); /* JSON has no nan and inf */
+        fprintf(out, is_json && strchr(text, 'n') ? "\"%s\"" : "%s", text); /* JSON has no nan and inf */
     }
 }
 
@@ -181,7 +181,7 @@ void attribute_print(const struct deltafs_attribute *a, size_t most)
     }
     for (size_t i = 0; i < a->count && !is_text(a) && i < most; i++) {
         fputs(i > 0 ? "," : "", stdout);
-        print_number(a, i, 0);
+        print_number(stdout, a, i, 0);
     }
     if (!is_text(a) && a->count > most)
         printf(",... (%zu numbers)", a->count);
@@ -194,45 +194,57 @@ void attribute_print(const struct deltafs_attribute *a, size_t most)
     putchar('\n');
 }
 
-static void attribute_json(const struct deltafs_attribute *a)
+static void attribute_json(FILE *out, const struct deltafs_attribute *a)
 {
     static const char *const types[] = {"", "f8", "i8", "u8", "text", "expression", "column"};
     char number[TEXT_FLOAT_ROOM];
 
-    printf("{\"name\": \"%s\", \"from\": %" PRIu64 ", \"type\": \"%s\", \"value\": ", a->name, a->from, types[a->type]);
+    fprintf(out, "{\"name\": \"%s\", \"from\": %" PRIu64 ", \"type\": \"%s\", \"value\": ", a->name, a->from,
+            types[a->type]);
     if (is_text(a))
-        report_json_text(stdout, a->value, a->count);
+        report_json_text(out, a->value, a->count);
     else
-        fputs(a->count == 0 ? "null" : a->count > 1 ? "[" : "", stdout);
+        fputs(a->count == 0 ? "null" : a->count > 1 ? "[" : "", out);
     for (size_t i = 0; i < a->count && !is_text(a); i++) {
-        fputs(i > 0 ? ", " : "", stdout);
-        print_number(a, i, 1);
+        fputs(i > 0 ? ", " : "", out);
+        print_number(out, a, i, 1);
     }
-    fputs(a->count > 1 && !is_text(a) ? "]" : "", stdout);
+    fputs(a->count > 1 && !is_text(a) ? "]" : "", out);
     if (a->unit_si != 0) {
         text_float(a->unit_si, number);
-        printf(", \"unitSI\": %s, \"unitDimension\": [", number);
+        fprintf(out, ", \"unitSI\": %s, \"unitDimension\": [", number);
         for (size_t i = 0; i < DIMENSIONS; i++)
-            printf("%s%.15g", i > 0 ? ", " : "", a->unit_dimension[i]);
-        putchar(']');
+            fprintf(out, "%s%.15g", i > 0 ? ", " : "", a->unit_dimension[i]);
+        putc(']', out);
     }
-    putchar('}');
+    putc('}', out);
+}
+
+void attributes_json(FILE *out, deltafs_dir *dir)
+{
+    struct deltafs_attribute a = {.struct_size = sizeof a};
+
+    putc('[', out);
+    for (size_t i = 0; deltafs_attribute_at(dir, i, &a) == DELTAFS_OK; i++) {
+        fputs(i > 0 ? ",\n  " : "\n  ", out);
+        attribute_json(out, &a);
+    }
+    putc(']', out);
 }
 
 void attributes_report(struct report *r, deltafs_dir *dir)
 {
     struct deltafs_attribute a = {.struct_size = sizeof a};
 
-    report(r, NULL, "attributes", "[");
-    for (size_t i = 0; deltafs_attribute_at(dir, i, &a) == DELTAFS_OK; i++) {
-        if (!r->is_json && i == 0)
-            puts("\nattributes");
-        fputs(!r->is_json ? "  " : i > 0 ? ",\n  " : "\n  ", stdout);
-        if (r->is_json)
-            attribute_json(&a);
-        else
-            attribute_print(&a, ATTRIBUTE_SHOWN);
+    report(r, NULL, "attributes", "%s", "");
+    if (r->is_json) {
+        attributes_json(stdout, dir);
+        return;
     }
-    if (r->is_json)
-        putchar(']');
+    for (size_t i = 0; deltafs_attribute_at(dir, i, &a) == DELTAFS_OK; i++) {
+        if (i == 0)
+            puts("\nattributes");
+        fputs("  ", stdout);
+        attribute_print(&a, ATTRIBUTE_SHOWN);
+    }
 }

@@ -20,7 +20,8 @@ const char *attribute_parse_unit(const char *text, void *out);
 
 /* Print an attribute in a line, as attr takes it; of an array at most the first `most` numbers. */
 void attribute_print(const struct deltafs_attribute *a, size_t most);
-/* Print all attributes of a directory that is open for reading. */
+/* Print all attributes of a directory that is open for reading; as an array of JSON. */
 void attributes_report(struct report *r, deltafs_dir *dir);
+void attributes_json(FILE *out, deltafs_dir *dir);
 
 #endif

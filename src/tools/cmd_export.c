@@ -6,7 +6,8 @@
 #include "tools/export.h"
 #include "tools/target.h"
 
-static const struct export_format *const formats[] = {&export_csv, &export_jsonl, &export_npy, &export_npz};
+static const struct export_format *const formats[] = {&export_csv, &export_jsonl, &export_npy, &export_npz,
+                                                      &export_parquet};
 
 #define FORMATS (sizeof formats / sizeof formats[0])
 
@@ -24,7 +25,7 @@ static const char *export_parse_format(const char *text, void *out)
             *(const struct export_format **)out = formats[i];
             return NULL;
         }
-    return "is no format; give csv, jsonl, npy or npz";
+    return "is no format; give csv, jsonl, npy, npz or parquet";
 }
 
 /* ---- The command ---- */
@@ -107,7 +108,7 @@ static int export_run(const struct command_call *c)
 }
 
 static const struct command_option options[] = {
-    {"format", 0, "F", "csv, jsonl (JSON, an object in each line), npy or npz (NumPy)", export_parse_format,
+    {"format", 0, "F", "csv, jsonl (JSON, an object in each line), npy or npz (NumPy), parquet", export_parse_format,
      offsetof(struct values, format)},
     {"output", 'o', "FILE", "the file to be made; of csv and jsonl, - is standard output", cmd_parse_text,
      offsetof(struct values, to)},

@@ -98,6 +98,6 @@ struct export_source {
 /* Give all rows to the format. */
 int export_read(struct export_source *s, struct export *x, const struct export_format *format);
 
-extern const struct export_format export_csv, export_jsonl, export_npy, export_npz;
+extern const struct export_format export_csv, export_jsonl, export_npy, export_npz, export_parquet;
 
 #endif

@@ -9,10 +9,11 @@
 #include "tools/export.h"
 #include "tools/progress.h"
 
-#define BATCH_BYTES  ((uint64_t)128 << 20) /* of rows that are collected */
-#define BATCH_MIN    64                    /* keys in any case */
-#define ROWS_AT_ONCE 4096                  /* given to a format */
-#define SIZE_ASSUMED 64                    /* bytes of a value, if they can have any size */
+#define BATCH_BYTES   ((uint64_t)128 << 20) /* of rows that are collected */
+#define BATCH_MIN     64                    /* keys in any case */
+#define BYTES_AT_ONCE ((size_t)1 << 20)
+#define ROWS_AT_ONCE  4096 /* given to a format */
+#define SIZE_ASSUMED  64   /* bytes of a value, if they can have any size */
 
 /* A key that was given, for searching by the key. */
 struct wanted {
@@ -265,8 +266,11 @@ static int read_give_kept(struct reading *r)
     if (r->kept_count > 0)
         qsort(r->kept, r->kept_count, sizeof *r->kept, kept_compare);
     for (size_t at = 0, n; at < r->kept_count && code == EXIT_OK; at += n) {
-        for (n = 0; n < ROWS_AT_ONCE && at + n < r->kept_count; n++)
+        size_t size = 0;
+        for (n = 0; n < ROWS_AT_ONCE && size < BYTES_AT_ONCE && at + n < r->kept_count; n++) {
             row[n] = r->kept[at + n].record;
+            size += row[n].size;
+        }
         code = read_give(r, row, n);
     }
     return code;

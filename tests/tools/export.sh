@@ -10,18 +10,8 @@ done
 
 # ---- Rows, as get and select print them
 
-# Keys up to 2^64 - 1, in some epochs, and twice in one; NaN, infinities, integers of 64 bits.
-"$PYTHON3" - >"$work/records" <<'END'
-import random, struct
-r = random.Random(1)
-keys = [0, 1, 2**63, 2**64 - 1] + [r.getrandbits(64) for _ in range(300)]
-for epoch in 1, 3, 10**19:
-    for key in r.sample(keys, 250) + [2**63]:
-        value = struct.pack("<fdqQb5s", r.choice([float("nan"), float("inf"), r.random()]), r.random(), -2**63 + r.getrandbits(9),
-                            2**64 - 1 - r.getrandbits(9), r.randrange(-128, 128), r.choice([b"a,b", b"\xff", b'"x"', b""]))
-        print(epoch, key, value.hex())
-END
-"$put_records" "$work/d" schema=a:f4,epoch:f8,i:i8,u:u8,b:i1,t:S5 partitions=3 <"$work/records" || fail put_records
+"$PYTHON3" "$cli/export_records.py" >"$work/records" || fail export_records.py
+"$put_records" "$work/d" schema="$("$PYTHON3" "$cli/export_records.py" schema)" partitions=3 <"$work/records" || fail put_records
 "$deltafs" attr "$work/d" c==a+1 || fail attr
 
 expect 0 "$deltafs" export "$work/d" --format csv -o "$work/all.csv"
@@ -29,7 +19,7 @@ expect 0 "$deltafs" export "$work/d" --format csv -o "$work/all.csv"
 "$deltafs" select "$work/d" --format csv >"$work/wanted"
 same "$work/wanted" "$work/all.csv" "all rows as csv"
 [ "$(wc -l <"$work/all.csv")" -eq 754 ] || fail "753 rows expected"
-[ "$(head -n 1 "$work/all.csv")" = "key,epoch,a,value.epoch,i,u,b,t,c" ] || fail "columns: $(head -n 1 "$work/all.csv")"
+[ "$(head -n 1 "$work/all.csv")" = "key,epoch,a,value.epoch,i,u,b,t,h,v,w,x,r,c" ] || fail "columns: $(head -n 1 "$work/all.csv")"
 expect 0 "$deltafs" export "$work/d" --epochs 2: --fields u,c --format csv -o -
 "$deltafs" select "$work/d" --epochs 2: --fields u,c --format csv >"$work/wanted"
 same "$work/wanted" "$work/out" "some rows and columns"
@@ -39,8 +29,8 @@ cut -d ' ' -f 2 "$work/records" | sort -u -R --random-source="$work/records" | h
 head -n 3 "$work/keys" >>"$work/keys"
 expect 0 "$deltafs" export "$work/d" 9223372036854775808 --keys "$work/keys" --format csv -o "$work/tracks.csv"
 { echo 9223372036854775808 && cat "$work/keys"; } | awk '!seen[$0]++' >"$work/once"
-"$deltafs" get "$work/d" --keys "$work/once" --format csv | cut -d , -f 1-8 >"$work/wanted"
-cut -d , -f 1-8 "$work/tracks.csv" >"$work/got"
+"$deltafs" get "$work/d" --keys "$work/once" --format csv | cut -d , -f 1-12 >"$work/wanted"
+cut -d , -f 1-12 "$work/tracks.csv" >"$work/got"
 same "$work/wanted" "$work/got" "trajectories"
 
 expect 0 "$deltafs" export "$work/d" --keys "$work/keys" --format jsonl -o "$work/tracks.jsonl"
@@ -64,19 +54,30 @@ END
 "$deltafs" select "$work/large" --format csv >"$work/large.csv" || fail select
 "$deltafs" export "$work/d" --keys "$work/once" --format csv -o "$work/once.csv" || fail export
 
-# read_back FORMAT: the file has the same rows.
+# read_back FORMAT PYTHON: the file has the same rows.
 read_back() {
     expect 0 "$deltafs" export "$work/d" --keys "$work/once" --format $1 -o "$work/once.$1"
-    "$numpy" "$cli/export_check.py" $1 "$work/once.$1" "$work/once.csv" || fail "trajectories as $1"
+    "$2" "$cli/export_check.py" $1 "$work/once.$1" "$work/once.csv" || fail "trajectories as $1"
     expect 0 "$deltafs" export "$work/large" --format $1 -o "$work/large.$1"
-    "$numpy" "$cli/export_check.py" $1 "$work/large.$1" "$work/large.csv" || fail "epochs as $1"
+    "$2" "$cli/export_check.py" $1 "$work/large.$1" "$work/large.csv" || fail "epochs as $1"
 }
 if [ -n "$numpy" ]; then
-    read_back npy
-    read_back npz
+    read_back npy "$numpy"
+    read_back npz "$numpy"
 else
     echo "npy and npz are not read: there is no NumPy"
 fi
+
+read_back parquet "$PYTHON3"
+expect 0 "$deltafs" attr "$work/d" m=1,2.5 --unit kg
+expect 0 "$deltafs" export "$work/d" 1 --format parquet -o "$work/attributes"
+"$PYTHON3" - "$work/attributes" <<'END' || fail "attributes in Parquet"
+import json, sys
+text = open(sys.argv[1], "rb").read().decode("latin-1")
+text = text[text.index("[", text.index("deltafs.attributes")):]
+got = {a["name"]: a for a in json.JSONDecoder().raw_decode(text)[0]}
+assert got["c"]["value"] == "a+1" and got["m"]["value"] == [1, 2.5] and got["m"]["unitDimension"][1] == 1, got
+END
 
 # ---- The file
 
@@ -106,7 +107,7 @@ says "export: key 5 not found"
 says "export: key 6 not found"
 expect 1 "$deltafs" export "$work/d" --epochs 2 --format csv -o "$work/f/x"
 says "export: no records"
-for full in "csv d 1" "jsonl d 1" "npy d 1" "npz d 1" "npz large 4000"; do
+for full in "csv d 1" "jsonl d 1" "npy d 1" "npz d 1" "npz large 4000" "parquet d 1"; do
     # shellcheck disable=SC2086 # three words
     set -- $full
     format=$1 d=$2
@@ -152,6 +153,10 @@ printf '{"key": "bb", "epoch": 1, "size": 0, "value": ""}\n' >"$work/wanted"
 expect 0 "$deltafs" export "$work/b" bb --format jsonl -o -
 same "$work/wanted" "$work/out" "keys of bytes as jsonl"
 
+expect 0 "$deltafs" export "$work/b" --format csv -o "$work/b.csv"
+expect 0 "$deltafs" export "$work/b" --format parquet -o "$work/b.parquet"
+sed 's/,size,value/,value/; s/,[0-9]*\(,[^,]*\)$/\1/' "$work/b.csv" >"$work/wanted"
+"$PYTHON3" "$cli/export_check.py" parquet "$work/b.parquet" "$work/wanted" || fail "keys of bytes as parquet"
 for format in npy npz; do
     expect 2 "$deltafs" export "$work/b" --format $format -o "$work/f/x"
     says "export: $format has no place for keys of bytes; use csv"

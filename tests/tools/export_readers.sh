@@ -1,0 +1,46 @@
+#!/bin/sh
+# deltafs export: all columns of a real run have the values of its dumps. If VFD_PYTHON names a Python that has pyarrow,
+# pandas and DuckDB, they read the files too, which are made for them.
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/cli_lib.sh"
+need_python
+python=
+for candidate in "${VFD_PYTHON:-}" "$PYTHON3" /usr/bin/python3; do
+    [ -n "$python" ] || ! "$candidate" -c 'import numpy' 2>"$work/err" || python=$candidate
+done
+[ -n "$python" ] || skip "no Python with NumPy"
+parquet_readers=parquet
+if [ -n "${VFD_PYTHON:-}" ]; then
+    "$python" -c 'import duckdb, pandas, pyarrow' || fail "$python lacks a reader"
+    parquet_readers="pyarrow pandas duckdb"
+fi
+
+# check READER FORMAT DIR WANTED ARGUMENT...: the reader finds the rows that are wanted as csv.
+check() {
+    reader=$1 format=$2 dir=$3 rows=$4
+    shift 4
+    expect 0 "$deltafs" export "$dir" "$@" --format "$format" -f -o "$work/x.$format"
+    "$python" "$cli/export_check.py" "$reader" "$work/x.$format" "$rows" || fail "$dir as $format: by $reader"
+}
+
+"$PYTHON3" "$cli/export_records.py" | "$put_records" "$work/all" schema="$("$PYTHON3" "$cli/export_records.py" schema)" ||
+    fail put_records
+"$deltafs" select "$work/all" --format csv >"$work/all.csv" || fail select
+printf '1 6262 -\n1 61 0102\n2 61 03\n2 630a 04\n' | "$put_records" "$work/bytes" keys=bytes || fail put_records
+printf 'key,epoch,value\na,1,0102\nbb,1,\na,2,03\n"c\n",2,04\n' >"$work/bytes.csv"
+for reader in $parquet_readers; do
+    check $reader parquet "$work/all" "$work/all.csv"
+    check $reader parquet "$work/bytes" "$work/bytes.csv"
+done
+
+[ -d "$real" ] || skip "no dumps of a real run in $real (VPIC_HARRIS may name their folder)"
+expect 0 import 3 --format vpic -o "$work/d" "$real"/eparticle.*
+heading="key,epoch,dx,dy,dz,i,ux,uy,uz,w"
+cut -d , -f 1,2,4- "$real/trajectories.csv" | sed "1s/.*/$heading/" >"$work/tracks.csv"
+sed 1d "$work/tracks.csv" | cut -d , -f 1 | uniq >"$work/keys"
+for reader in npy npz $parquet_readers; do
+    format=$reader
+    case $reader in pyarrow | pandas | duckdb) format=parquet ;; esac
+    check $reader $format "$work/d" "$real" --fields "${heading#key,epoch,}"
+    check $reader $format "$work/d" "$work/tracks.csv" --fields "${heading#key,epoch,}" --keys "$work/keys"
+done
