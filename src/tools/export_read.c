@@ -13,6 +13,7 @@
 #define BATCH_MIN     64                    /* keys in any case */
 #define BYTES_AT_ONCE ((size_t)1 << 20)
 #define ROWS_AT_ONCE  4096 /* given to a format */
+#define MISSING_NAMED 8    /* keys */
 #define SIZE_ASSUMED  64   /* bytes of a value, if they can have any size */
 
 /* A key that was given, for searching by the key. */
@@ -154,23 +155,31 @@ static size_t read_key_of(struct reading *r, const struct deltafs_record *row)
     return w->at;
 }
 
-static void read_report_missing(struct reading *r)
+static void read_name_missing(const struct reading *r, size_t i)
 {
     const struct key_list *k = r->source->keys;
     const char *where = r->source->range ? " in these epochs" : "";
     char key[4 * KEY_MAX + 1];
 
-    for (size_t i = 0; i < k->count; i++) {
-        if (r->found[i])
-            continue;
-        r->source->is_not_found = 1;
-        if (k->is_bytes) {
-            text_show(k->bytes[i], k->size[i], key, sizeof key);
-            text_fail(0, "export: key '%s' not found%s", key, where);
-        } else {
-            text_fail(0, "export: key %" PRIu64 " not found%s", k->number[i], where);
-        }
+    if (!k->is_bytes) {
+        text_fail(0, "export: key %" PRIu64 " not found%s", k->number[i], where);
+        return;
     }
+    text_show(k->bytes[i], k->size[i], key, sizeof key);
+    text_fail(0, "export: key '%s' not found%s", key, where);
+}
+
+/* Name the first few keys that are not found, and how many more. */
+static void read_report_missing(struct reading *r)
+{
+    size_t missing = 0;
+
+    for (size_t i = 0; i < r->source->keys->count; i++)
+        if (!r->found[i] && missing++ < MISSING_NAMED)
+            read_name_missing(r, i);
+    if (missing > MISSING_NAMED)
+        text_fail(0, "export: %zu more key%s not found", missing - MISSING_NAMED, text_plural(missing - MISSING_NAMED));
+    r->source->is_not_found = missing > 0;
 }
 
 /* ---- By epoch ---- */
@@ -258,6 +267,12 @@ static int read_keep(struct reading *r, const struct deltafs_record *row, size_t
     return EXIT_OK;
 }
 
+/* Show that the keys before this one are done. */
+static void read_add_keys(struct reading *r, size_t at)
+{
+    progress_add(&r->bar, at - r->bar.done);
+}
+
 static int read_give_kept(struct reading *r)
 {
     struct deltafs_record row[ROWS_AT_ONCE];
@@ -272,6 +287,7 @@ static int read_give_kept(struct reading *r)
             size += row[n].size;
         }
         code = read_give(r, row, n);
+        read_add_keys(r, r->kept[at + n - 1].at);
     }
     return code;
 }
@@ -297,7 +313,7 @@ static int read_batch(struct reading *r, deltafs_select *select)
     if (code == EXIT_OK)
         code = read_give_kept(r);
     read_drop_kept(r);
-    progress_add(&r->bar, r->end - r->first);
+    read_add_keys(r, r->end);
     return code;
 }
 

@@ -38,3 +38,14 @@ for ranks in 1 2; do
     expect 0 import $ranks --format vpic -o "$work/e$ranks" $files
     [ ! -s "$work/err" ] || fail "$ranks ranks: standard error is no terminal, and has: $(cat "$work/err")"
 done
+
+# ---- An export
+
+"$deltafs" scan "$work/d1" --format csv | sed 1d | cut -d , -f 1 | sort -u >"$work/keys"
+for keys in "" "--keys $work/keys"; do
+    on_terminal "export" "$deltafs export $work/d1 $keys --format csv -f -o $work/x.csv"
+    grep -q '\[#*-*\] *[0-9]*% ' "$work/out" || fail "no bar of export $keys: $(cat "$work/out")"
+    [ -z "$(tr '\r' '\n' <"$work/out" | tail -n 1 | tr -d ' ')" ] || fail "the bar of export $keys stays"
+    expect 0 "$deltafs" export "$work/d1" --format csv -f -o "$work/x.csv"
+    [ ! -s "$work/err" ] || fail "export: standard error is no terminal, and has: $(cat "$work/err")"
+done
