@@ -63,7 +63,8 @@ expect 0 "$deltafs" verify "$d"
 expect 0 "$deltafs" repair "$d"
 stdout_has "nothing to repair"
 expect 0 "$deltafs" scan "$d" --format csv
-same "$work/wanted" "$work/out" "a directory with attributes has other records"
+cut -d , -f 1-4 "$work/out" >"$work/stored"
+same "$work/wanted" "$work/stored" "a directory with attributes has other records"
 cmp "$d/MANIFEST" "$d/MANIFEST.copy" || fail "the copy of the manifest"
 [ ! -e "$d/LEASE" ] || fail "a lease is left"
 
