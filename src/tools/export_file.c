@@ -44,6 +44,8 @@ static int export_file_look(struct export_file *f, const char *name)
 
     if (*name == '\0')
         return target_refuse_empty();
+    if (text_path(name) != name)
+        return text_fail(EXIT_USAGE, "export: %s: the file is a plain one; give a name without deltafs:", name);
     if (strlen(name) >= sizeof f->to)
         return text_fail(EXIT_TROUBLE, "%s: %s", name, strerror(ENAMETOOLONG));
     memcpy(f->to, name, strlen(name) + 1);

@@ -187,8 +187,8 @@ printf '1 1 0102\n1 2 0304\n' | "$put_records" "$work/w" value_size=2 || fail pu
 expect 0 "$deltafs" export "$work/w" --format npy -o "$work/w.npy"
 [ -z "$numpy" ] || "$numpy" -c 'import numpy, sys
 a = numpy.load(sys.argv[1])
-assert a.dtype == [("key", "u8"), ("epoch", "u8"), ("value", "V2")] and a["value"].tobytes() == bytes([1, 2, 3, 4]), a' "$work/w.npy" ||
-    fail "values without a schema"
+assert a.dtype == [("key", "u8"), ("epoch", "u8"), ("value", "V2")], a.dtype
+assert a["value"].tobytes() == bytes([1, 2, 3, 4]), a' "$work/w.npy" || fail "values without a schema"
 
 # ---- Damage: the rest is exported
 
@@ -222,6 +222,7 @@ wrong "--output is missing" "$work/d" --format csv
 wrong "'xml' is no format; give csv, jsonl, npy" "$work/d" --format xml
 wrong "npy cannot be written to standard output; give a file" "$work/d" --format npy -o -
 wrong "key 'x' is no number" "$work/d" x --format csv -o "$work/f/x"
+wrong "the file is a plain one" "$work/d" --format csv -o "deltafs:$work/f/x"
 wrong "--hex is for keys of bytes" "$work/d" --hex --format csv -o "$work/f/x"
 wrong "fields: offset 2: no column or attribute is named 'vy'" "$work/d" --fields u,vy --format csv -o "$work/f/x"
 expect 3 "$deltafs" export "$work/nothing" --format csv -o "$work/f/x"
