@@ -184,12 +184,29 @@ static int import_first(const struct import *im, deltafs_dir *d)
     return first;
 }
 
+/* Collective: the epoch of the files first .. end - 1, of which `before` is the first of the epoch before, or the same.
+ */
+static int import_epoch(const struct import *im, int before, int first, int end, deltafs_dir *d, struct progress *bar)
+{
+    const struct import_file *f = im->file;
+    int status = DELTAFS_OK;
+
+    if (im->format->set_facts)
+        status = im->format->set_facts(d, f + first, (size_t)(end - first), before < first ? f + before : NULL,
+                                       (size_t)(first - before));
+    if (status == DELTAFS_OK) {
+        import_share(im, first, end, d, bar);
+        status = deltafs_epoch_end(d, f[first].label);
+    }
+    return status;
+}
+
 /* Collective: the epochs of the files from `first` on. */
 static int import_epochs(const struct import *im, deltafs_dir *d, int first, int *epochs)
 {
     struct progress bar;
     uint64_t total = 0;
-    int end, code = 0;
+    int end, before = first, code = 0;
 
     for (int i = first; i < im->call->count; i++)
         total += im->file[i].records;
@@ -199,13 +216,13 @@ static int import_epochs(const struct import *im, deltafs_dir *d, int first, int
         uint64_t label = im->file[first].label;
         for (end = first + 1; end < im->call->count && im->file[end].label == label;)
             end++;
-        import_share(im, first, end, d, &bar);
-        if (deltafs_epoch_end(d, label) != DELTAFS_OK) {
+        if (import_epoch(im, before, first, end, d, &bar) != DELTAFS_OK) {
             progress_end(&bar);
             code = text_fail(EXIT_TROUBLE, "import: %s", deltafs_errmsg(d));
         } else {
             ++*epochs;
         }
+        before = first;
     }
     progress_end(&bar);
     return code;

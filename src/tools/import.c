@@ -73,16 +73,29 @@ static int import_split(const struct import_layout *l, const struct input *in, u
     return EXIT_OK;
 }
 
+/* Put the number of the part behind each of `n` values of `size` bytes. */
+static void import_add_part(const uint8_t *records, size_t size, uint32_t part, uint8_t *out, size_t n)
+{
+    for (size_t i = 0; i < n; i++, out += 4) {
+        memcpy(out, records + i * size, size);
+        out += size;
+        for (size_t k = 0; k < 4; k++)
+            out[k] = (uint8_t)(part >> 8 * k);
+    }
+}
+
 int import_records(const struct import_layout *l, const struct import_file *f, const struct input *in, uint64_t from,
                    uint64_t to, deltafs_dir *d, struct progress *bar)
 {
     size_t most = CHUNK_BYTES / l->size, size = l->has_key ? l->size - l->key_size : l->size;
+    size_t stored = l->has_part ? size + 4 : size;
     int code = EXIT_OK;
 
     most = most < 1 ? 1 : most < CHUNK_MOST ? most : CHUNK_MOST;
     uint8_t *records = malloc(most * l->size);
     uint64_t *keys = malloc(most * sizeof *keys);
-    if (!records || !keys)
+    uint8_t *values = l->has_part ? malloc(most * (size + 4)) : records;
+    if (!records || !keys || !values)
         code = text_keep(EXIT_TROUBLE, "%s: no memory for records of %zu bytes", in->path, l->size);
     while (from < to && code == EXIT_OK) {
         size_t n = to - from < most ? (size_t)(to - from) : most;
@@ -92,11 +105,15 @@ int import_records(const struct import_layout *l, const struct import_file *f, c
             code = import_split(l, in, from, offset, records, keys, n);
         else if (code == EXIT_OK)
             code = input_read(in, f->keys + from * sizeof *keys, keys, n * sizeof *keys);
+        if (code == EXIT_OK && l->has_part)
+            import_add_part(records, size, (uint32_t)f->part, values, n);
         if (code == EXIT_OK)
-            deltafs_append_many(d, n, keys, sizeof *keys, records, size, size);
+            deltafs_append_many(d, n, keys, sizeof *keys, values, stored, stored);
         from += n;
         progress_add(bar, n);
     }
+    if (values != records)
+        free(values);
     free(records);
     free(keys);
     return code;

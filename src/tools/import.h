@@ -29,24 +29,28 @@ struct import_options {
 };
 
 /* A record in the files: a value of `size` bytes. If the key is in it, at `key_at`, the value that is imported is the
- * rest. Otherwise the keys are an array of their own. */
+ * rest. Otherwise the keys are an array of their own. With `has_part`, the value that is imported ends in the number of
+ * the part (u4) that the file is. */
 struct import_layout {
     struct import_options options;
     char *schema; /* of the values that are imported; owned by the layout, as malloc gives it */
     size_t size;
-    int has_key, is_signed;
+    int has_key, is_signed, has_part;
     size_t key_at, key_size;
 };
+
+#define IMPORT_FACTS 7 /* 56 bytes */
 
 /* What a file has. All are numbers of 64 bits, as they are added up over the ranks. */
 struct import_file {
     uint64_t label;
     uint64_t records;
-    uint64_t part, parts;  /* which of how many files of the epoch it is (its rank); 0 parts: not known */
-    uint64_t kind;         /* files of different kinds (species) do not belong together */
-    uint64_t number;       /* of its name among the arguments */
-    uint64_t has_no_label; /* 1: neither an option nor its name says which; `label` is 0 */
-    uint64_t values, keys; /* offsets of the first record, and of the first key if keys are an array */
+    uint64_t part, parts;         /* which of how many files of the epoch it is (its rank); 0 parts: not known */
+    uint64_t kind;                /* files of different kinds (species) do not belong together */
+    uint64_t number;              /* of its name among the arguments */
+    uint64_t has_no_label;        /* 1: neither an option nor its name says which; `label` is 0 */
+    uint64_t facts[IMPORT_FACTS]; /* bytes of its header, for set_facts */
+    uint64_t values, keys;        /* offsets of the first record, and of the first key if keys are an array */
 };
 
 struct import_format {
@@ -55,6 +59,10 @@ struct import_format {
     int (*begin)(struct import_layout *out);
     /* Check a file by its first bytes and its size, and describe it. Fails as input_open. */
     int (*inspect)(const struct import_layout *l, const struct input *in, struct import_file *out);
+    /* Set the directory's attributes for an epoch, of which these are all files, in the order of their parts. `before`
+     * are those of the epoch before, or NULL. Collective. Returns a status. May be NULL. */
+    int (*set_facts)(deltafs_dir *d, const struct import_file *f, size_t n, const struct import_file *before,
+                     size_t before_n);
 };
 
 extern const struct import_format import_vpic;

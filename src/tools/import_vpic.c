@@ -5,13 +5,19 @@
  * and, where particles have IDs, behind them: i32 8, i32 1, i32 n, and n IDs of 8 bytes, in the particles' order.
  * Byte order is the writing machine's; only little-endian is read. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+#include <deltafs/deltafs_query.h>
 #include "tools/import.h"
 
-#define VPIC_HEADER   115
-#define VPIC_PARTICLE 32
-#define VPIC_ID       8
-#define VPIC_ARRAY    12 /* header of the array of IDs */
+#define VPIC_HEADER    115
+#define VPIC_GRID      35 /* nx */
+#define VPIC_GRID_SIZE 52 /* up to damp */
+#define VPIC_RANKS_MAX (1 << 20)
+#define VPIC_Q_M       99
+#define VPIC_PARTICLE  32
+#define VPIC_ID        8
+#define VPIC_ARRAY     12 /* header of the array of IDs */
 
 static int32_t vpic_i32(const uint8_t *p)
 {
@@ -26,7 +32,8 @@ static int vpic_begin(struct import_layout *l)
         return text_keep(EXIT_USAGE, "import: --schema, --key, --skip and --epoch are for --format raw; files of vpic "
                                      "have this in their headers");
     l->size = VPIC_PARTICLE;
-    l->schema = strdup("dx:f4,dy:f4,dz:f4,i:i4,ux:f4,uy:f4,uz:f4,w:f4");
+    l->has_part = 1;
+    l->schema = strdup("dx:f4,dy:f4,dz:f4,i:i4,ux:f4,uy:f4,uz:f4,w:f4,rank:u4");
     return l->schema ? EXIT_OK : text_keep(EXIT_TROUBLE, "import: no memory for a schema");
 }
 
@@ -49,6 +56,7 @@ static const char *vpic_check_header(const uint8_t *h, unsigned *offset)
         {27, vpic_i32(h + 27) == 3, "a VPIC dump of another kind than particles"},
         {31, vpic_i32(h + 31) >= 0, "a negative step"},
         {87, vpic_i32(h + 87) >= 0 && vpic_i32(h + 87) < vpic_i32(h + 91), "a rank that is not below the ranks"},
+        {91, vpic_i32(h + 91) <= VPIC_RANKS_MAX, "more ranks than 1048576"},
         {95, vpic_i32(h + 95) >= 0, "a negative species"},
         {103, vpic_i32(h + 103) == VPIC_PARTICLE, "particles of another size than 32 bytes"},
         {107, vpic_i32(h + 107) == 1, "particles not in one dimension"},
@@ -105,7 +113,131 @@ static int vpic_inspect(const struct import_layout *l, const struct input *in, s
                                 .kind = (uint64_t)vpic_i32(h + 95),
                                 .values = VPIC_HEADER,
                                 .keys = particles_end + VPIC_ARRAY};
+    memcpy(out->facts, h + VPIC_GRID, VPIC_GRID_SIZE);
+    memcpy((uint8_t *)out->facts + VPIC_GRID_SIZE, h + VPIC_Q_M, sizeof(float));
     return EXIT_OK;
 }
 
-const struct import_format import_vpic = {.name = "vpic", .begin = vpic_begin, .inspect = vpic_inspect};
+/* ---- The grid, from which positions are computed ---- */
+
+/* The attributes of a directory that headers have, and where: in the facts of a file. */
+static const struct vpic_fact {
+    const char *name;
+    size_t at;
+    int is_whole; /* an i32, else an f32 */
+} vpic_facts[] = {{"nx", 0, 1},    {"ny", 4, 1},
+                  {"nz", 8, 1},    {"dt", 12, 0},
+                  {"hx", 16, 0},   {"hy", 20, 0},
+                  {"hz", 24, 0},   {"x0", 28, 0},
+                  {"y0", 32, 0},   {"z0", 36, 0},
+                  {"cvac", 40, 0}, {"eps0", 44, 0},
+                  {"damp", 48, 0}, {"q_m", VPIC_GRID_SIZE, 0}};
+
+static double vpic_number(const struct import_file *f, const struct vpic_fact *fact)
+{
+    const uint8_t *p = (const uint8_t *)f->facts + fact->at;
+    int32_t bits = vpic_i32(p);
+    float real;
+
+    memcpy(&real, &bits, sizeof real);
+    return fact->is_whole ? bits : (double)real;
+}
+
+/* Whether all files have the same number: the first, into *number. */
+static int vpic_is_single(const struct import_file *f, size_t n, const struct vpic_fact *fact, double *number)
+{
+    *number = vpic_number(&f[0], fact);
+    for (size_t i = 1; i < n; i++)
+        if (vpic_number(&f[i], fact) != *number)
+            return 0;
+    return 1;
+}
+
+/* Set a number, or an array with one for each rank. A rank whose file is not there has NaN. */
+static int vpic_set_number(deltafs_dir *d, const struct import_file *f, size_t n, const struct vpic_fact *fact)
+{
+    size_t parts = (size_t)f->parts;
+    double single;
+    int is_single = vpic_is_single(f, n, fact, &single);
+    double *number = is_single ? &single : malloc(parts * sizeof *number);
+    const struct deltafs_attribute a = {.struct_size = sizeof a,
+                                        .name = fact->name,
+                                        .from = f->label,
+                                        .type = DELTAFS_ATTRIBUTE_F8,
+                                        .count = is_single ? 1 : parts,
+                                        .value = number};
+
+    for (size_t i = 0; !is_single && number && i < parts; i++)
+        number[i] = strtod("nan", NULL);
+    for (size_t i = 0; !is_single && number && i < n; i++)
+        number[f[i].part] = vpic_number(&f[i], fact);
+    int status = deltafs_attribute_set(d, &a); /* without memory: it has no value, which is an error on all ranks */
+    if (!is_single)
+        free(number);
+    return status;
+}
+
+/* A computed column; each "#" in the text stands for [rank] if the number before it differs between the ranks. */
+static int vpic_set_column(deltafs_dir *d, const struct import_file *f, size_t n, const char *name, const char *text)
+{
+    char expression[256];
+    size_t used = 0;
+
+    for (const char *p = text; *p && used < sizeof expression; p++) {
+        double single;
+        int is_single = 0;
+        for (size_t i = 0; *p == '#' && i < sizeof vpic_facts / sizeof vpic_facts[0]; i++)
+            if (strncmp(p - 2, vpic_facts[i].name, 2) == 0)
+                is_single = vpic_is_single(f, n, &vpic_facts[i], &single);
+        if (*p != '#')
+            expression[used++] = *p;
+        else if (!is_single)
+            used += (size_t)snprintf(expression + used, sizeof expression - used, "[rank]");
+    }
+    expression[used] = '\0';
+    const struct deltafs_attribute a = {.struct_size = sizeof a,
+                                        .name = name,
+                                        .from = f->label,
+                                        .type = DELTAFS_ATTRIBUTE_EXPRESSION,
+                                        .value = expression};
+    return deltafs_attribute_set(d, &a);
+}
+
+/* Whether the grid is as it was. */
+static int vpic_is_same(const struct import_file *f, size_t n, const struct import_file *before, size_t before_n)
+{
+    for (size_t i = 0; i < n && before_n == n; i++)
+        if (f[i].part != before[i].part || memcmp(f[i].facts, before[i].facts, sizeof f->facts) != 0)
+            return 0;
+    return before_n == n;
+}
+
+/* Cells are numbered along x first, with one more at each end of each axis; dx, dy, dz go from -1 to 1 in a cell. */
+static int vpic_set_facts(deltafs_dir *d, const struct import_file *f, size_t n, const struct import_file *before,
+                          size_t before_n)
+{
+    static const char *const columns[][2] = {
+        {"x", "x0# + (i % (nx#+2) - 1 + (dx+1)/2) * hx#"},
+        {"y", "y0# + (i // (nx#+2) % (ny#+2) - 1 + (dy+1)/2) * hy#"},
+        {"z", "z0# + (i // ((nx#+2)*(ny#+2)) - 1 + (dz+1)/2) * hz#"},
+    };
+    const double time = (double)f->label * vpic_number(f, &vpic_facts[3]);
+    const struct deltafs_attribute a = {.struct_size = sizeof a,
+                                        .name = "time",
+                                        .from = f->label,
+                                        .type = DELTAFS_ATTRIBUTE_F8,
+                                        .count = 1,
+                                        .value = &time};
+    int status = deltafs_attribute_set(d, &a);
+
+    if (vpic_is_same(f, n, before, before_n))
+        return status;
+    for (size_t i = 0; i < sizeof vpic_facts / sizeof vpic_facts[0] && status == DELTAFS_OK; i++)
+        status = vpic_set_number(d, f, n, &vpic_facts[i]);
+    for (size_t i = 0; i < 3 && status == DELTAFS_OK; i++)
+        status = vpic_set_column(d, f, n, columns[i][0], columns[i][1]);
+    return status;
+}
+
+const struct import_format import_vpic = {
+    .name = "vpic", .begin = vpic_begin, .inspect = vpic_inspect, .set_facts = vpic_set_facts};

@@ -77,7 +77,7 @@ def check_csv(folder, answers):
         got = text_of(folder + "/" + key)
         assert len(got) == len(rows), (key, len(got), len(rows))
         for g, r in zip(got, rows):
-            names = ["step", "dx", "dy", "dz", "i", "ux", "uy", "uz", "w"]
+            names = ["step", "dx", "dy", "dz", "i", "ux", "uy", "uz", "w", "rank"]
             assert len(g) == len(names), g
             for name, value in zip(names, g):
                 if name in ("step", "i"):

@@ -9,7 +9,7 @@ need_python
 
 expect 0 import 2 --format vpic -o particles "$real"/eparticle.*
 expect 0 vfd_oracle csv particles "$real/trajectories.csv"
-stdout_has "50 keys, 4950 values"
+stdout_has "50 keys, 5500 values"
 expect 0 vfd h5ls -r particles
 for step in 0 48 96 144 192 240 288 336 384 432 480; do
     stdout_has "/$step "

@@ -458,9 +458,11 @@ class RealRun(unittest.TestCase):
                     (n,) = struct.unpack_from("<i", raw, 111)
                     dump = np.zeros(n, rows.dtype)
                     dump["key"] = np.frombuffer(raw, "<u8", n, 115 + 32 * n + 12)
-                    values = np.frombuffer(raw, d.dtype, n, 115)
-                    for name in d.dtype.names:
+                    particle = np.dtype([(name, d.dtype[name]) for name in d.dtype.names if name != "rank"])
+                    values = np.frombuffer(raw, particle, n, 115)
+                    for name in particle.names:
                         dump[name] = values[name]
+                    dump["rank"] = int(path.rsplit(".", 1)[1])
                     expected.append(dump)
                 expected = np.concatenate(expected)
                 self.assertEqual(np.sort(rows, order="key").tobytes(), np.sort(expected, order="key").tobytes())

@@ -6,7 +6,8 @@
 need_python
 [ -d "$real" ] || skip "no dumps of a real run in $real (VPIC_HARRIS may name their folder)"
 
-cut -d, -f1,2,4- "$real/trajectories.csv" | sed '1s/^id,step/key,epoch/' >"$work/trajectories"
+awk -F, -v OFS=, '{ print $1, $2, $4, $5, $6, $7, $8, $9, $10, $11, $3 }' "$real/trajectories.csv" |
+    sed '1s/^id,step/key,epoch/' >"$work/trajectories"
 sed 1d "$work/trajectories" | cut -d, -f1 | uniq >"$work/keys"
 [ "$(wc -l <"$work/keys")" -eq 50 ] || fail "trajectories.csv does not have 50 particles"
 absent="20480 81920 320480 1099511627776 9223372036854775808"
@@ -14,10 +15,12 @@ absent="20480 81920 320480 1099511627776 9223372036854775808"
 # ask DIR: trajectories, absent keys, reads.
 ask() {
     expect 0 "$deltafs" get "$1" --keys "$work/keys" --format csv
-    same "$work/trajectories" "$work/out" "$1: trajectories differ"
+    cut -d, -f1-11 "$work/out" >"$work/got"
+    same "$work/trajectories" "$work/got" "$1: trajectories differ"
     # shellcheck disable=SC2046,SC2086
     expect 1 "$deltafs" get "$1" $absent $(cat "$work/keys") --format csv
-    same "$work/trajectories" "$work/out" "$1: trajectories differ where some keys are absent"
+    cut -d, -f1-11 "$work/out" >"$work/got"
+    same "$work/trajectories" "$work/got" "$1: trajectories differ where some keys are absent"
     for key in $absent; do
         says "key $key not found"
     done
@@ -41,7 +44,7 @@ for ranks in 1 2 3 7; do
     cp "$work/out" "$work/info.json"
     ratio=$(oracle info "$work/info.json" $ranks "$real"/eparticle.*) || fail "$ranks ranks: info --json"
     echo "$ranks ranks: $ratio of raw"
-    awk "BEGIN { exit !($ratio <= 0.66) }" || fail "$ranks ranks: $ratio of raw; 0.66 is the most"
+    awk "BEGIN { exit !($ratio <= 0.64) }" || fail "$ranks ranks: $ratio of raw; 0.64 is the most"
 done
 containers=$work/d1,$work/d2,$work/d3,$work/d7
 

@@ -13,8 +13,9 @@ import subprocess
 import sys
 from bisect import bisect_right
 
-VALUE = struct.Struct("<fffiffff")
-FIELDS = "dx,dy,dz,i,ux,uy,uz,w"
+VALUE = struct.Struct("<fffiffffI")
+FIELDS = "dx,dy,dz,i,ux,uy,uz,w,rank"
+grid_of = {}  # (step, rank) -> nx, ny, nz, dt, hx, hy, hz, x0, y0, z0 of the header
 
 
 def text_float(v):
@@ -33,17 +34,34 @@ def text_value(value):
     return ",".join(str(v) if isinstance(v, int) else text_float(v) for v in VALUE.unpack(value))
 
 
+def place(step, value):
+    """x, y, z, as the header's grid gives them."""
+    dx, dy, dz, i, _, _, _, _, rank = VALUE.unpack(value)
+    nx, ny, nz, dt, hx, hy, hz, x0, y0, z0 = grid_of[step, rank]
+    return (
+        x0 + (i % (nx + 2) - 1 + (dx + 1) / 2) * hx,
+        y0 + (i // (nx + 2) % (ny + 2) - 1 + (dy + 1) / 2) * hy,
+        z0 + (i // ((nx + 2) * (ny + 2)) - 1 + (dz + 1) / 2) * hz,
+    )
+
+
+def text_row(step, value):
+    return text_value(value) + "," + ",".join(text_float(v) for v in place(step, value))
+
+
 def read_vpic(path):
-    """(step, [(id, value as 32 bytes)]) of a dump."""
+    """(step, [(id, value as 36 bytes)]) of a dump: what the file has of a particle, and the rank."""
     with open(path, "rb") as f:
         data = f.read()
     step = struct.unpack_from("<i", data, 31)[0]
+    rank = data[87:91]
+    grid_of[step, struct.unpack("<i", rank)[0]] = struct.unpack_from("<3i7f", data, 35)
     particle_size, dimensions, n = struct.unpack_from("<3i", data, 103)
     assert (particle_size, dimensions) == (32, 1), path
     ids = 115 + 32 * n
     assert struct.unpack_from("<3i", data, ids) == (8, 1, n) and len(data) == ids + 12 + 8 * n, path
     keys = struct.unpack_from("<%dQ" % n, data, ids + 12)
-    return step, [(keys[i], data[115 + 32 * i : 147 + 32 * i]) for i in range(n)]
+    return step, [(keys[i], data[115 + 32 * i : 147 + 32 * i] + rank) for i in range(n)]
 
 
 def count_all(paths):
@@ -73,7 +91,7 @@ def die(text):
 def print_csv(paths):
     out = []
     for step, records in read_all(paths).items():
-        out.extend("%d,%d,%s\n" % (key, step, text_value(value)) for key, value in records)
+        out.extend("%d,%d,%s\n" % (key, step, text_row(step, value)) for key, value in records)
     sys.stdout.writelines(out)
 
 
@@ -81,13 +99,15 @@ def check_bits(csv, paths):
     expected = {step: dict(records) for step, records in read_all(paths).items()}
     total = sum(len(records) for records in expected.values())
     with open(csv) as f:
-        if f.readline() != "key,epoch," + FIELDS + "\n":
+        if f.readline() != "key,epoch," + FIELDS + ",x,y,z\n":
             die("wrong header")
         for line in f:
             w = line.split(",")
             value = VALUE.pack(
-                float(w[2]), float(w[3]), float(w[4]), int(w[5]), float(w[6]), float(w[7]), float(w[8]), float(w[9])
+                *(float(v) for v in w[2:5]), int(w[5]), *(float(v) for v in w[6:10]), int(w[10])
             )
+            if tuple(float(v) for v in w[11:14]) != place(int(w[1]), value):
+                die("x, y, z are not those of the header's grid: " + line)
             # Taken out, so that a record printed twice is found.
             if expected[int(w[1])].pop(int(w[0]), None) != value:
                 die("not in the dumps: " + line)
@@ -102,20 +122,20 @@ def check_raw_partition(deltafs, container, step, partition, keys_of, partition_
     data = subprocess.check_output(
         [deltafs, "scan", container, "--format=raw", "--epochs=%d" % step, "--partition=%d" % partition]
     )
-    if len(data) % 32:
+    if len(data) % VALUE.size:
         die(where + ": no whole number of records")
     last = -1
-    for at in range(0, len(data), 32):
-        keys = keys_of.get(data[at : at + 32])
+    for at in range(0, len(data), VALUE.size):
+        keys = keys_of.get(data[at : at + VALUE.size])
         if not keys:
-            die("%s: record %d is not in the dumps" % (where, at // 32))
+            die("%s: record %d is not in the dumps" % (where, at // VALUE.size))
         i = 0 if len(keys) == 1 else bisect_right(keys, last)
         if i == len(keys) or keys[i] <= last:
-            die("%s: record %d is not in the order of keys" % (where, at // 32))
+            die("%s: record %d is not in the order of keys" % (where, at // VALUE.size))
         last = keys[i]
         if partition_of.setdefault(last, partition) != partition:
             die("%s: key %d is in another partition too" % (where, last))
-    return len(data) // 32
+    return len(data) // VALUE.size
 
 
 def check_raw(deltafs, containers, paths):
@@ -145,20 +165,20 @@ def check_info(path, ranks, paths):
         "version": 1,
         "closed": True,
         "partitions": ranks,
-        "value_size": 32,
-        "schema": "dx:f4,dy:f4,dz:f4,i:i4,ux:f4,uy:f4,uz:f4,w:f4",
+        "value_size": 36,
+        "schema": "dx:f4,dy:f4,dz:f4,i:i4,ux:f4,uy:f4,uz:f4,w:f4,rank:u4",
         "records": total,
-        "bytes_raw": 40 * total,
+        "bytes_raw": 44 * total,
     }
     for name, value in expected.items():
         if info[name] != value:
             die("info: %s is %r instead of %r" % (name, info[name], value))
     got = [(e["label"], e["records"], e["bytes"]) for e in info["epochs"]]
-    if got != [(step, records, 40 * records) for step, records in epochs]:
+    if got != [(step, records, 44 * records) for step, records in epochs]:
         die("info: epochs are %r" % got)
     if not 0 < sum(e["bytes_stored"] for e in info["epochs"]) <= info["bytes_stored"]:
         die("info: bytes stored in the epochs are more than all")
-    print("%.3f" % (info["bytes_stored"] / info["bytes_raw"]))
+    print("%.3f" % (info["bytes_stored"] / (40 * total)))  # without the rank, which the dumps have in their headers
 
 
 def crc32c(data):

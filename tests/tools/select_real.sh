@@ -14,15 +14,15 @@ deltafs, d, real = sys.argv[2:]
 epochs = read_all(glob.glob(real + "/eparticle.*"))
 
 def select(*options):
-    return subprocess.check_output([deltafs, "select", d, "--format=csv", "--fields=dx,dy,dz,i,ux,uy,uz,w", *options]).decode()
+    return subprocess.check_output([deltafs, "select", d, "--format=csv", "--fields=dx,dy,dz,i,ux,uy,uz,w,rank", *options]).decode()
 
 def check(name, got, records):
-    want = "key,epoch,dx,dy,dz,i,ux,uy,uz,w\n" + "".join("%d,%d,%s\n" % (k, e, text_value(v)) for e, k, v in records)
+    want = "key,epoch,dx,dy,dz,i,ux,uy,uz,w,rank\n" + "".join("%d,%d,%s\n" % (k, e, text_value(v)) for e, k, v in records)
     if got != want:
         sys.exit("%s: %d lines instead of %d" % (name, got.count("\n"), want.count("\n")))
 
 def energy(value):
-    _, _, _, _, ux, uy, uz, _ = VALUE.unpack(value)
+    _, _, _, _, ux, uy, uz, _, _ = VALUE.unpack(value)
     return ux * ux + uy * uy + uz * uz
 
 expr = "ux*ux+uy*uy+uz*uz"
