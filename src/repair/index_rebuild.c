@@ -107,6 +107,7 @@ static uint64_t rebuild_parse(const struct rebuild *r, const uint8_t *h, struct 
 /* Read the block at `at` into r->block; *length is 0 if there is no sound one. */
 static int rebuild_read(struct rebuild *r, uint64_t at, uint64_t *length, struct error *e)
 {
+    static const struct block_of any = {.value_size = -1};
     uint8_t h[BLOCK_HEADER_SIZE];
     uint64_t left = r->size - at, n;
 
@@ -122,7 +123,7 @@ static int rebuild_read(struct rebuild *r, uint64_t at, uint64_t *length, struct
     if (status != DELTAFS_OK)
         return status;
     status =
-        block_decode(&r->block, r->bytes.bytes, (size_t)n, &r->id, r->seed, -1, get_u16(h + 6), r->data.path, at, e);
+        block_decode(&r->block, r->bytes.bytes, (size_t)n, &r->id, r->seed, &any, get_u16(h + 6), r->data.path, at, e);
     *length = status == DELTAFS_OK ? n : 0;
     return status == DELTAFS_ERR_DAMAGED ? DELTAFS_OK : status;
 }

@@ -190,7 +190,7 @@ def snappy(data):
 
 class Manifest:
     def __init__(self, path):
-        self.uuid = self.partitions = self.schema = self.tail = None
+        self.uuid = self.partitions = self.schema = self.tail = self.strips = None
         self.epochs = []
         self.jobs = []
         self.lacks_job = False
@@ -236,6 +236,10 @@ class Manifest:
             size = fields["value_size"]
             self.value_size = None if size == "any" else int(size)
             need(size == "any" or 0 <= self.value_size <= 1048576, "manifest: value_size")
+        elif word == "Strips":
+            self.strips = [int(n) for n in fields["bytes"].split(",")]
+            need(not self.epochs and not self.keys_are_bytes and not self.is_local, "manifest: strips")
+            need(2 <= len(self.strips) <= 64 and sum(self.strips) == self.value_size, "manifest: bytes of strips")
         elif word == "Local":
             job = {name: int(fields[name]) for name in ("epochs", "first", "writers", "bits", "read")}
             need(self.is_local and job["epochs"] == len(self.epochs), "manifest: a job")
@@ -321,24 +325,40 @@ class Places:
         return values[record][1:]
 
 
-def unpack(d, value_size, most):
+def unpack(d, value_size, most, strips=None):
     """A block's values as they are stored, each of value_size bytes (None: any), and what the block is."""
     flags = d[5]
     count, packed, unpacked = struct.unpack_from("<HII", d, 6)
-    need(flags & ~7 == 0 and count >= 1 and packed == len(d) - 32, "block: sizes")
+    need((flags & ~7 == 0 or flags == 8) and count >= 1 and packed == len(d) - 32, "block: sizes")
     p = d[32:]
     if flags & 1:
         p = snappy(p)
+    if flags & 8:
+        need(strips, "block: strips in a directory without")
+        p = values_strips(p, strips, (count + 7) // 8 * 8, 2 if unpacked < 32768 else 4)
     need(len(p) == unpacked <= 4194304, "block: unpacked size")
     is_variable = value_size is None
     need(bool(flags & 4) == is_variable and not (flags & 2 and is_variable), "block: kind")
     about = "flags %02x records %d unpacked %d %08x" % (flags, count, unpacked, crc32c(p))
     if is_variable:
         return values_variable(p, count, most), about
-    if flags & 2:
+    if flags & 10:
         return values_planes(p, count, value_size), about
     need(len(p) == value_size * count, "block: values")
     return [p[i * value_size : (i + 1) * value_size] for i in range(count)], about
+
+
+def values_strips(p, strips, planes, width):
+    """The planes of all strips, of planes bytes for each byte of a value."""
+    at, out = width * len(strips), []
+    for i, size in enumerate(strips):
+        length, is_packed = le(p, width * i, width) >> 1, le(p, width * i, width) & 1
+        strip = p[at : at + length]
+        at += length
+        out.append(snappy(strip) if is_packed else strip)
+        need(len(out[-1]) == planes * size, "block: bytes of a strip")
+    need(at == len(p), "block: strips")
+    return b"".join(out)
 
 
 def values_variable(p, count, most):
@@ -552,7 +572,7 @@ class Partition:
         need(d[4] == 0xD1 and struct.unpack_from("<4I", d, 16) == id, "block: fields")
         need(le(d, 6, 2) == records, "block: records")
         fixed = 8 if self.m.is_local else None if self.m.keys_are_bytes else self.m.value_size
-        values, about = unpack(d, fixed, 1048576)
+        values, about = unpack(d, fixed, 1048576, self.m.strips)
         self.say("  block run %d number %d: %s" % (run, number, about))
         return values
 

@@ -14,6 +14,7 @@ import decode
 CORPUS = os.path.dirname(os.path.abspath(__file__))
 
 # Of each structure: (offset, type, name). What is added to a field is 1, unless it is named in OTHER.
+STRIPS = "32H length, 34H length, 36H length"  # of a block with strips, in addition
 BLOCK = "5B flags, 6H records, 8I bytes, 12I unpacked, 16I partition, 20I epoch, 24I run, 28I block"
 LEAF = (
     "5B l, 6B b, 7B zero, 8I bytes, 12I partition, 16I epoch, 20I segment, 24I leaf, 28I n, 32Q first, 40Q last, 48I r, "
@@ -29,7 +30,7 @@ FOOTER = (
 )
 TAIL = "5B flags, 6H zero, 8I partition, 12I footers, 16Q bytes, 24B magic"
 HEADER = "5B kind, 6H version, 8I partition, 12I zero, 16B uuid"
-OTHER = {("block", "flags"): (1, 2, 4, 8, 128), ("footer", "shift"): (1, 64), ("leaf", "l"): (1, 64)}
+OTHER = {("block", "flags"): (1, 2, 4, 8, 128), ("block", "length"): (1, 2, -1, -2), ("footer", "shift"): (1, 64), ("leaf", "l"): (1, 64)}
 OTHER["footer", "last"] = (-1, 1)
 OTHER["tail", "footers"] = (-1, 1)
 OTHER["tail", "bytes"] = (-1, 1)
@@ -43,13 +44,13 @@ def fields(text):
 
 
 def structures(p):
-    """(log, what, offset, bytes, fields) of those of the first epoch, the log's headers, and the tail."""
-    f = p.segments[0]
+    """(log, what, offset, bytes, fields) of those of an epoch, the log's headers, and the tail."""
+    f = p.segments[1 if p.m.strips else 0]  # the first of strips has no block with any
     (_, leaf, leaf_bytes) = p.fence(f)[0]
     (_, _, _, _, block, _, block_bytes) = p.leaf(f, 0, *p.fence(f)[0])[0]
     yield "data", "header", 0, 32, HEADER
     yield "index", "header", 0, 32, HEADER
-    yield "data", "block", block, block_bytes, BLOCK
+    yield "data", "block", block, block_bytes, BLOCK + (", " + STRIPS if p.m.strips else "")
     yield "index", "leaf", leaf, leaf_bytes, LEAF
     yield "index", "fence", f["fence_at"], f["fence_bytes"], FENCE
     yield "index", "footer", f["at"], 104, FOOTER
@@ -76,7 +77,7 @@ def forged(log, what, offset, size, seed, where, kind, add):
 
 def main(deltafs, folder):
     missed, tried = [], 0
-    for name in ("torn", "ends"):
+    for name in ("torn", "ends", "strips"):
         source, copy = os.path.join(CORPUS, name), os.path.join(folder, name)
         shutil.copytree(source, copy)
         for folder_of, _, files in os.walk(copy):
@@ -85,7 +86,7 @@ def main(deltafs, folder):
                 os.chmod(os.path.join(folder_of, file), 0o644)
         p = decode.Partition(source, decode.Manifest(os.path.join(source, "MANIFEST")), 0)
         for log, what, offset, size, text in structures(p):
-            if name == "ends" and what not in ("tail", "header"):
+            if (name == "ends" and what not in ("tail", "header")) or (name == "strips" and what != "block"):
                 continue
             path = os.path.join(copy, "00", "p00000000." + log)
             original = p.data if log == "data" else p.index

@@ -59,6 +59,7 @@ static void make_folder(struct maker *m)
                              .partitions = m->config.partitions,
                              .value_size = m->config.caller_size,
                              .schema = (char *)(uintptr_t)m->config.schema,
+                             .strips = m->config.strips,
                              .is_local = m->config.place == LAYOUT_LOCAL,
                              .job = &m->config.job};
     char bucket[600];
@@ -131,7 +132,8 @@ static void begin_by_hand(struct maker *m, size_t tail_fences_max)
     m->shared = (struct part_shared){
         .config = &m->config, .data_buffer = 1 << 16, .index_buffer = 1 << 16, .tail_fences_max = tail_fences_max};
     must(m, memtable_init(&m->table, m->config.value_size, TABLE_RECORDS, NULL, &m->e));
-    must(m, block_writer_init(&m->shared.block, m->config.value_size, m->config.codec, m->config.block, NULL, &m->e));
+    must(m, block_writer_init(&m->shared.block, m->config.value_size, &m->config.strips, m->config.codec,
+                              m->config.block, NULL, &m->e));
     must(m, partition_writer_open(&m->part, &m->io, &m->config, 0, &m->shared, &m->e));
     snprintf(path, sizeof path, "%s/" MANIFEST_NAME, m->path);
     must(m, io_file_open(&m->io, path, O_RDWR, &m->manifest, &m->e));
@@ -322,6 +324,31 @@ static void make_dense(struct maker *m, const char *folder, const char *name)
             put(m, key, value, sizeof value);
         }
         end_epoch(m, 100 * epoch);
+    }
+    finish(m);
+}
+
+/* Values in strips: some that pack well, noise that is not packed, columns that share a strip. The first block is so
+ * short that it has no planes, the last so long that its table has longer numbers. */
+static void make_strips(struct maker *m, const char *folder, const char *name)
+{
+    maker_configure(m, folder, name, KEYS_U64, 1, 19, "x:f4,noise:u4,rank:u2,kind:u2,n:u4,c:u1,d:u2", CODEC_SNAPPY,
+                    40000);
+    must(m, strips_make(&m->config.strips, m->config.schema, &m->e));
+    make_folder(m);
+    begin(m);
+    for (uint64_t i = 0; i < 1800; i++) {
+        uint8_t value[19];
+        put_u32(value, float_bits((float)i / 8));
+        put_u32(value + 4, (uint32_t)noise(i));
+        put_u16(value + 8, (uint16_t)(noise(i) >> 62));
+        put_u16(value + 10, 7);
+        put_u32(value + 12, (uint32_t)(i * i));
+        value[16] = (uint8_t)(i & 3);
+        put_u16(value + 17, (uint16_t)(noise(i) >> 60));
+        put(m, i, value, sizeof value);
+        if (i == 2 || i == 52 || i == 1799)
+            end_epoch(m, i);
     }
     finish(m);
 }
@@ -835,6 +862,7 @@ static const struct {
     {"local_packed", make_local},
     {"local_names", make_local_names},
     {"attributes", make_attributes},
+    {"strips", make_strips},
 };
 
 int main(int argc, char **argv)

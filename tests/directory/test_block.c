@@ -107,19 +107,25 @@ static void test_planes(void **state)
 struct sample {
     struct block_writer w;
     int64_t value_size;
+    struct strips strips;
     uint32_t count;
     uint32_t sizes[BLOCK_RECORDS_MAX];
     uint8_t *bytes; /* finished, in memory of just that size */
     size_t n;
 };
 
-static void sample_begin(struct sample *s, int64_t value_size, enum option_codec codec, size_t target)
+/* With `strip` above 0, in strips of so many bytes. */
+static void sample_begin(struct sample *s, int64_t value_size, uint32_t strip, enum option_codec codec, size_t target)
 {
     struct error e;
 
     s->value_size = value_size;
     s->count = 0;
-    CHECK_IS(block_writer_init(&s->w, value_size, codec, target, NULL, &e), DELTAFS_OK);
+    s->strips.count = 0;
+    if (strip > 0)
+        for (uint32_t left = (uint32_t)value_size; left > 0; left -= s->strips.bytes[s->strips.count++])
+            s->strips.bytes[s->strips.count] = left < strip ? left : strip;
+    CHECK_IS(block_writer_init(&s->w, value_size, &s->strips, codec, target, NULL, &e), DELTAFS_OK);
 }
 
 static void sample_add(struct sample *s, uint32_t size, int is_noise)
@@ -153,7 +159,8 @@ static void sample_fini(struct sample *s)
 static int sample_decode(const struct sample *s, struct block *b, uint8_t *bytes, size_t n)
 {
     struct error e;
-    int status = block_decode(b, bytes, n, &here, SEED, s->value_size, s->count, "log", 4096, &e);
+    const struct block_of of = {.value_size = s->value_size, .strips = &s->strips};
+    int status = block_decode(b, bytes, n, &here, SEED, &of, s->count, "log", 4096, &e);
 
     if (status != DELTAFS_OK) {
         CHECK_IS(status, DELTAFS_ERR_DAMAGED);
@@ -191,7 +198,7 @@ static void test_round_trip(void **state)
         enum option_codec codec = pass & 1 ? CODEC_SNAPPY : CODEC_NONE;
         for (size_t t = 0; t < 3; t++) {
             for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-                sample_begin(&s, sizes[i], codec, targets[t]);
+                sample_begin(&s, sizes[i], 0, codec, targets[t]);
                 do
                     sample_add(&s, sizes[i] < 0 ? (uint32_t)rng_below(&r, 5001) : (uint32_t)sizes[i], pass / 2);
                 while (!block_writer_is_full(&s.w));
@@ -220,7 +227,7 @@ static void test_few_records(void **state)
     for (int pass = 0; pass < 4; pass++) {
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
             for (int any = 0; any < 2; any++) {
-                sample_begin(&s, any ? -1 : (int64_t)sizes[i], (enum option_codec)(pass & 1), 4096);
+                sample_begin(&s, any ? -1 : (int64_t)sizes[i], 0, (enum option_codec)(pass & 1), 4096);
                 sample_add(&s, sizes[i], pass / 2);
                 sample_close(&s);
                 sample_check(&s, &b, pass / 2);
@@ -228,7 +235,7 @@ static void test_few_records(void **state)
             }
         }
         /* Just below the target, and then the largest. */
-        sample_begin(&s, -1, (enum option_codec)(pass & 1), 1 << 20);
+        sample_begin(&s, -1, 0, (enum option_codec)(pass & 1), 1 << 20);
         sample_add(&s, (1 << 20) - 1, pass / 2);
         CHECK(!block_writer_is_full(&s.w));
         sample_add(&s, BLOCK_VALUE_MAX, pass / 2);
@@ -247,7 +254,7 @@ static void test_most_records(void **state)
 
     (void)state;
     for (int64_t size = -1; size <= 0; size++) {
-        sample_begin(&s, size, CODEC_SNAPPY, 1 << 20);
+        sample_begin(&s, size, 0, CODEC_SNAPPY, 1 << 20);
         while (!block_writer_is_full(&s.w))
             sample_add(&s, 0, 0);
         CHECK_IS(s.count, BLOCK_RECORDS_MAX);
@@ -258,12 +265,13 @@ static void test_most_records(void **state)
     block_fini(&b);
 }
 
-static void make_small(struct sample *s, struct rng *r, int64_t size, enum option_codec codec, int is_noise)
+static void make_small(struct sample *s, struct rng *r, int64_t size, uint32_t strip, enum option_codec codec,
+                       int is_noise)
 {
     /* Few records are packed as they stand, more in planes. */
     int records = rng_below(r, 2) ? 12 : 25;
 
-    sample_begin(s, size, codec, 1024);
+    sample_begin(s, size, strip, codec, 1024);
     for (int i = 0; i < records; i++)
         sample_add(s, size < 0 ? (uint32_t)rng_below(r, 60) : (uint32_t)size, is_noise);
     sample_close(s);
@@ -271,15 +279,16 @@ static void make_small(struct sample *s, struct rng *r, int64_t size, enum optio
 
 static void test_every_bit_flip(void **state)
 {
-    static const int64_t sizes[] = {0, 8, 40, -1};
+    static const int64_t sizes[] = {0, 8, 40, 40, -1};
+    static const uint32_t strips[] = {0, 0, 0, 7, 0};
     static struct sample s;
     struct rng r = rng_init(22);
     struct block b = {0};
 
     (void)state;
     for (int pass = 0; pass < 4; pass++) {
-        for (size_t i = 0; i < 4; i++) {
-            make_small(&s, &r, sizes[i], (enum option_codec)(pass & 1), pass / 2);
+        for (size_t i = 0; i < 5; i++) {
+            make_small(&s, &r, sizes[i], strips[i], (enum option_codec)(pass & 1), pass / 2);
             for (size_t bit = 0; bit < 8 * s.n; bit++) {
                 s.bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
                 CHECK_IS(sample_decode(&s, &b, s.bytes, s.n), DELTAFS_ERR_DAMAGED);
@@ -295,36 +304,111 @@ static void test_every_bit_flip(void **state)
 static void test_elsewhere(void **state)
 {
     static struct sample s;
+    const struct block_of of = {.value_size = 40}, of_41 = {.value_size = 41}, of_any = {.value_size = -1};
     struct rng r = rng_init(23);
     struct block b = {0};
     struct error e;
 
     (void)state;
-    make_small(&s, &r, 40, CODEC_SNAPPY, 0);
+    make_small(&s, &r, 40, 0, CODEC_SNAPPY, 0);
     for (int field = 0; field < 4; field++) {
         struct block_id id = here;
         *(field == 0 ? &id.partition : field == 1 ? &id.epoch : field == 2 ? &id.run : &id.block) += 1;
-        CHECK_IS(block_decode(&b, s.bytes, s.n, &id, SEED, 40, s.count, "log", 0, &e), DELTAFS_ERR_DAMAGED);
+        CHECK_IS(block_decode(&b, s.bytes, s.n, &id, SEED, &of, s.count, "log", 0, &e), DELTAFS_ERR_DAMAGED);
         CHECK(strstr(e.text, "belongs elsewhere") != NULL);
     }
-    CHECK_IS(block_decode(&b, s.bytes, s.n, &here, SEED + 1, 40, s.count, "log", 0, &e), DELTAFS_ERR_DAMAGED);
-    CHECK_IS(block_decode(&b, s.bytes, s.n, &here, SEED, 41, s.count, "log", 0, &e), DELTAFS_ERR_DAMAGED);
-    CHECK_IS(block_decode(&b, s.bytes, s.n, &here, SEED, -1, s.count, "log", 0, &e), DELTAFS_ERR_DAMAGED);
-    CHECK_IS(block_decode(&b, s.bytes, s.n, &here, SEED, 40, s.count + 1, "log", 0, &e), DELTAFS_ERR_DAMAGED);
-    CHECK_IS(block_decode(&b, s.bytes, s.n, &here, SEED, 40, s.count - 1, "log", 0, &e), DELTAFS_ERR_DAMAGED);
+    CHECK_IS(block_decode(&b, s.bytes, s.n, &here, SEED + 1, &of, s.count, "log", 0, &e), DELTAFS_ERR_DAMAGED);
+    CHECK_IS(block_decode(&b, s.bytes, s.n, &here, SEED, &of_41, s.count, "log", 0, &e), DELTAFS_ERR_DAMAGED);
+    CHECK_IS(block_decode(&b, s.bytes, s.n, &here, SEED, &of_any, s.count, "log", 0, &e), DELTAFS_ERR_DAMAGED);
+    CHECK_IS(block_decode(&b, s.bytes, s.n, &here, SEED, &of, s.count + 1, "log", 0, &e), DELTAFS_ERR_DAMAGED);
+    CHECK_IS(block_decode(&b, s.bytes, s.n, &here, SEED, &of, s.count - 1, "log", 0, &e), DELTAFS_ERR_DAMAGED);
     sample_check(&s, &b, 0);
     sample_fini(&s);
     block_fini(&b);
 }
 
-static void test_truncated(void **state)
+/* Only the strips that are wanted are unpacked, at once or later, and none of them is another. */
+static void test_strips(void **state)
+{
+    static const uint32_t strips[] = {1, 4, 7, 39};
+    static struct sample s;
+    struct rng r = rng_init(26);
+    struct block b = {0}, all = {0};
+    uint8_t wanted[40], more[40];
+    struct error e;
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        for (size_t target = 1024; target <= 65536; target *= 8) {
+            sample_begin(&s, 40, strips[i], CODEC_SNAPPY, target);
+            while (!block_writer_is_full(&s.w))
+                sample_add(&s, 40, 0);
+            sample_close(&s);
+            CHECK(s.bytes[5] == BLOCK_FLAG_STRIPS);
+            sample_check(&s, &all, 0);
+            CHECK_IS(block_join(&all, NULL, &e), DELTAFS_OK);
+            for (size_t k = 0; k < 40; k++) {
+                wanted[k] = rng_below(&r, 8) == 0;
+                more[k] = wanted[k] || rng_below(&r, 2);
+            }
+            const struct block_of of = {.value_size = 40, .strips = &s.strips, .wanted = wanted};
+            const struct block_of other = {.value_size = 40};
+            CHECK_IS(block_decode(&b, s.bytes, s.n, &here, SEED, &of, s.count, "log", 0, &e), DELTAFS_OK);
+            for (uint32_t at = 0, k = 0; k < s.strips.count; at += s.strips.bytes[k++])
+                CHECK_IS(b.strip[k].is_missing, memchr(wanted + at, 1, s.strips.bytes[k]) == NULL);
+            CHECK_IS(block_want(&b, more, &e), DELTAFS_OK);
+            CHECK_IS(block_join(&b, more, &e), DELTAFS_OK);
+            for (size_t at = 0; at < 40 * (size_t)s.count; at++)
+                CHECK(!more[at % 40] || b.plain[at] == all.plain[at]);
+            CHECK_IS(block_decode(&b, s.bytes, s.n, &here, SEED, &other, s.count, "log", 0, &e), DELTAFS_ERR_DAMAGED);
+            sample_fini(&s);
+        }
+    }
+    block_fini(&b);
+    block_fini(&all);
+}
+
+/* What a schema's columns make, and the line of the manifest. */
+static void test_strip_sizes(void **state)
+{
+    static const char *const schemas[] = {"", "x:f8", "a:u1,b:u2", "a:u1,b:u2,c:u1", NULL};
+    struct strips made, again;
+    char text[STRIPS_TEXT], schema[4000] = "x:V1000000";
+    struct error e;
+
+    (void)state;
+    for (size_t i = 0; schemas[i]; i++) {
+        CHECK_IS(strips_make(&made, schemas[i], &e), DELTAFS_OK);
+        CHECK_IS(made.count, 0);
+    }
+    CHECK_IS(strips_make(&made, "a:u1,b:u2,c:f8,d:f4,e:u2,f:S9,g:u1", &e), DELTAFS_OK);
+    strips_print(&made, text);
+    assert_string_equal(text, "11,4,11,1");
+    CHECK_IS(strips_parse(&again, text, 27), 0);
+    CHECK(again.count == 4 && memcmp(&made.bytes, &again.bytes, 4 * sizeof made.bytes[0]) == 0);
+    for (int i = 0, n = (int)strlen(schema); i < 200; i++)
+        n += snprintf(schema + n, sizeof schema - (size_t)n, ",c%d:%s", i, i % 2 ? "f8" : "V99");
+    CHECK_IS(strips_make(&made, schema, &e), DELTAFS_OK);
+    CHECK_IS(made.count, 2);
+    static const char *const wrong[] = {"",     "27",    "4",     "4,",    "4,23,", "4,24",
+                                        "0,27", "4,,23", "4 ,23", "-4,31", "x",     NULL};
+    for (size_t i = 0; wrong[i]; i++)
+        CHECK_IS(strips_parse(&made, wrong[i], 27), -1);
+    for (size_t i = 0; i < 65; i++)
+        memcpy(schema + 2 * i, "1,", 3);
+    CHECK_IS(strips_parse(&made, schema, 65), -1);
+    schema[2 * 65 - 1] = '\0';
+    CHECK_IS(strips_parse(&made, schema, 65), -1);
+    CHECK_IS(strips_parse(&made, schema + 2, 64), 0);
+}
+
+static void check_truncated(int is_any)
 {
     static struct sample s;
     struct rng r = rng_init(24);
     struct block b = {0};
 
-    (void)state;
-    make_small(&s, &r, -1, CODEC_SNAPPY, 0);
+    make_small(&s, &r, is_any ? -1 : 40, is_any ? 0 : 5, CODEC_SNAPPY, 0);
     for (size_t n = 0; n < s.n; n++) {
         uint8_t *cut = malloc(n + 1);
         CHECK(cut != NULL);
@@ -341,9 +425,17 @@ static void test_truncated(void **state)
     block_fini(&b);
 }
 
+static void test_truncated(void **state)
+{
+    (void)state;
+    check_truncated(0);
+    check_truncated(1);
+}
+
 static void test_forged(void **state)
 {
-    static const int64_t sizes[] = {0, 3, 40, -1};
+    static const int64_t sizes[] = {0, 3, 40, 40, -1};
+    static const uint32_t strips[] = {0, 0, 0, 7, 0};
     static struct sample s;
     struct rng r = rng_init(25);
     struct block b = {0};
@@ -351,8 +443,8 @@ static void test_forged(void **state)
 
     (void)state;
     for (int pass = 0; pass < 4; pass++) {
-        for (size_t i = 0; i < 4; i++) {
-            make_small(&s, &r, sizes[i], (enum option_codec)(pass & 1), pass / 2);
+        for (size_t i = 0; i < 5; i++) {
+            make_small(&s, &r, sizes[i], strips[i], (enum option_codec)(pass & 1), pass / 2);
             for (int round = 0; round < 2000; round++) {
                 uint8_t *forged = malloc(s.n);
                 CHECK(forged != NULL);
@@ -382,7 +474,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_planes),       cmocka_unit_test(test_round_trip),     cmocka_unit_test(test_few_records),
         cmocka_unit_test(test_most_records), cmocka_unit_test(test_every_bit_flip), cmocka_unit_test(test_elsewhere),
-        cmocka_unit_test(test_truncated),    cmocka_unit_test(test_forged),
+        cmocka_unit_test(test_truncated),    cmocka_unit_test(test_forged),         cmocka_unit_test(test_strips),
+        cmocka_unit_test(test_strip_sizes),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -316,7 +316,7 @@ static void write_runs(struct run *run, struct keys_store *keys, struct log *dat
     struct block_writer block;
     struct error e;
 
-    must(block_writer_init(&block, 8, CODEC_NONE, 256, NULL, &e), &e);
+    must(block_writer_init(&block, 8, NULL, CODEC_NONE, 256, NULL, &e), &e);
     for (uint32_t i = 0; i < RUNS; i++) {
         uint64_t value = i;
         must(run_init(&run[i], i, 1, log_end(data), keys, &e), &e);

@@ -49,6 +49,8 @@ static void make_manifest(uint32_t epochs, int closed, const char *schema)
     struct error e;
     uint64_t size;
 
+    if (m.value_size >= 0)
+        m.strips = (struct strips){2, {3, 5}};
     unit_remove(unit_path(MANIFEST_NAME));
     CHECK_IS(uuid_create(m.uuid, &e), DELTAFS_OK);
     uuid_to_text(m.uuid, m.uuid_text);
@@ -89,6 +91,8 @@ static void test_round_trip(void **state)
             CHECK_IS(m.partitions, 7);
             CHECK_IS(m.value_size, i % 2 ? 8 : -1);
             CHECK(strcmp(m.schema, i % 2 ? "x:f4,y:f4" : "") == 0);
+            CHECK_IS(m.strips.count, i % 2 ? 2 : 0);
+            CHECK(i % 2 == 0 || (m.strips.bytes[0] == 3 && m.strips.bytes[1] == 5));
             CHECK_IS(m.is_closed, closed);
             CHECK(!closed || m.tail_length == 12345);
             check_epochs(&m, epochs[i]);
@@ -133,7 +137,7 @@ static void test_torn(void **state)
                 lines++;
                 end = i + 1;
             }
-        whole = lines > 3 ? lines - 3 : 0;
+        whole = lines > 4 ? lines - 4 : 0;
         save(text, cut);
         int status = read_back(&m, &e);
         if (lines < 2) {
@@ -306,6 +310,10 @@ static void test_malformed(void **state)
         "schema x:f4",
         "schema x:q8",
         "schema",
+        "Strips",
+        "Strips bytes=8",
+        "Strips bytes=4,5",
+        "Strips bytes=4,4,",
         HEAD,
         DIRECTORY,
     };
@@ -354,6 +362,11 @@ static void test_malformed(void **state)
     assert_int_equal(read_lines(&m, &e, HEAD, NULL), DELTAFS_ERR_DAMAGED);
     assert_int_equal(read_lines(&m, &e, DIRECTORY, HEAD, NULL), DELTAFS_ERR_NOT_DELTAFS);
     assert_int_equal(read_lines(&m, &e, HEAD, DIRECTORY, "schema x:f8", "schema x:f8", NULL), DELTAFS_ERR_DAMAGED);
+    assert_int_equal(read_lines(&m, &e, HEAD, DIRECTORY, "Strips bytes=4,4", "Strips bytes=4,4", NULL),
+                     DELTAFS_ERR_DAMAGED);
+    assert_int_equal(read_lines(&m, &e, HEAD, DIRECTORY, "Epoch number=0 label=1 records=1 raw=1 stored=1",
+                                "Strips bytes=4,4", NULL),
+                     DELTAFS_ERR_DAMAGED);
 }
 
 static void test_label_order(void **state)
@@ -400,8 +413,12 @@ static void test_not_ours(void **state)
 /* Lines with any bytes under a right checksum: taken or refused, and nothing worse. */
 static void test_forged(void **state)
 {
-    static const char *const lines[] = {HEAD, DIRECTORY, "schema x:f4,y:u4",
-                                        "Epoch number=0 label=5 records=1 raw=1 stored=1", "close epochs=1 tail=77"};
+    static const char *const lines[] = {HEAD,
+                                        DIRECTORY,
+                                        "schema x:f4,y:u4",
+                                        "Strips bytes=4,4",
+                                        "Epoch number=0 label=5 records=1 raw=1 stored=1",
+                                        "close epochs=1 tail=77"};
     struct rng r = rng_init(51);
     struct manifest m;
     struct error e;

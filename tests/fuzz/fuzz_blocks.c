@@ -43,13 +43,19 @@ static void try_block(struct block *b, const uint8_t *bytes, size_t n, uint64_t 
     uint32_t count = 1;
     struct error e;
     struct fuzz_input in = {bytes, n};
+    /* As many strips as a value may have, but the last, of as few bytes. */
+    struct strips strips = {.count = 0};
+    uint32_t left = value_size > 0 ? (uint32_t)value_size : 0, least = left / STRIPS_COUNT_MAX + STRIPS_BYTES_MIN;
+    for (; left > 0; left -= strips.bytes[strips.count++])
+        strips.bytes[strips.count] = left < least ? left : least;
+    const struct block_of of = {.value_size = value_size, .strips = &strips};
     uint8_t *alone = fuzz_bytes(&in, n, &n);
 
     if (mode & 2) {
         id = (struct block_id){get_u32(alone + 16), get_u32(alone + 20), get_u32(alone + 24), get_u32(alone + 28), 0};
         count = get_u16(alone + 6);
     }
-    if (count > 0 && block_decode(b, alone, n, &id, SEED, value_size, count, "d", 0, &e) == DELTAFS_OK)
+    if (count > 0 && block_decode(b, alone, n, &id, SEED, &of, count, "d", 0, &e) == DELTAFS_OK)
         check_values(b);
     free(alone);
 }

@@ -15,6 +15,9 @@
 #define BLOCK_WELL    64 /* and pack well from that many on: */
 #define BLOCK_STRETCH 4  /* for these a block may be longer than asked for by this factor */
 
+#define BLOCK_TABLE_SHORT 32768u /* below, lengths of strips are u16 */
+#define BLOCK_TABLE_MAX   (STRIPS_COUNT_MAX * sizeof(uint32_t))
+
 #define BLOCK_SIZE_BYTES 3 /* of the varint of a value's size, at most */
 
 /* A packed payload must be shorter by this share, or reading it is not worth the unpacking. */
@@ -52,7 +55,7 @@ static struct block_room block_room(int64_t value_size, size_t target)
         r.values = n * size + PLANES_SLACK;
         r.layout = n < BLOCK_PLANES_MIN ? n * size : planes_length(n, size);
     }
-    r.out = BLOCK_HEADER_SIZE + pack_max(r.layout) + VALUES_ALIGN;
+    r.out = BLOCK_HEADER_SIZE + BLOCK_TABLE_MAX + pack_max(r.layout) + VALUES_ALIGN;
     return r;
 }
 
@@ -68,13 +71,15 @@ size_t block_writer_out_max(int64_t value_size, size_t target)
     return block_room(value_size, target).out;
 }
 
-int block_writer_init(struct block_writer *w, int64_t value_size, enum option_codec codec, size_t target,
-                      struct memory *memory, struct error *e)
+int block_writer_init(struct block_writer *w, int64_t value_size, const struct strips *strips, enum option_codec codec,
+                      size_t target, struct memory *memory, struct error *e)
 {
     struct block_room r = block_room(value_size, target);
 
     *w = (struct block_writer){
         .value_size = value_size, .codec = codec, .target = target, .most = block_records(value_size, target)};
+    if (strips)
+        w->strips = *strips;
     w->values.memory = w->sizes.memory = w->layout.memory = w->out.memory = memory;
     struct buffer *const buffers[] = {&w->values, &w->sizes, &w->layout, &w->out};
     const size_t sizes[] = {r.values, r.sizes, r.layout, r.out};
@@ -169,34 +174,77 @@ static int block_lay_out(struct block_writer *w, size_t *length, struct error *e
     return DELTAFS_OK;
 }
 
+/* Bytes of each length in the table of a block in strips. */
+static size_t block_table_width(size_t unpacked)
+{
+    return unpacked < BLOCK_TABLE_SHORT ? sizeof(uint16_t) : sizeof(uint32_t);
+}
+
+/* Pack each strip by itself, if that helps it. */
+static size_t block_pack_strips(struct block_writer *w, size_t unpacked, size_t plain)
+{
+    const struct strips *strips = &w->strips;
+    size_t width = block_table_width(unpacked), planes = unpacked / (size_t)w->value_size;
+    const uint8_t *from = w->layout.bytes;
+    uint8_t *table = w->out.bytes + BLOCK_HEADER_SIZE, *to = table + width * strips->count;
+
+    for (uint32_t i = 0; i < strips->count; i++, table += width) {
+        size_t n = planes * strips->bytes[i], packed = pack_compress(from, n, to);
+        int is_packed = packed < n - (n >> BLOCK_MIN_GAIN_SHIFT);
+        if (!is_packed)
+            memcpy(to, from, packed = n);
+        uint32_t entry = (uint32_t)packed << 1 | (unsigned)is_packed;
+        if (width == sizeof(uint16_t))
+            put_u16(table, (uint16_t)entry);
+        else
+            put_u32(table, entry);
+        from += n;
+        to += packed;
+    }
+    size_t all = (size_t)(to - w->out.bytes) - BLOCK_HEADER_SIZE;
+    return all < plain - (plain >> BLOCK_MIN_GAIN_SHIFT) ? all : 0;
+}
+
 /* Try to pack the payload into place; returns its length, or 0 if that does not help. `plain` is what it is without. */
-static size_t block_pack(struct block_writer *w, size_t unpacked, size_t plain)
+static size_t block_pack(struct block_writer *w, uint8_t flags, size_t unpacked, size_t plain)
 {
     if (w->codec != CODEC_SNAPPY || plain == 0)
         return 0;
+    if (flags & BLOCK_FLAG_STRIPS)
+        return block_pack_strips(w, unpacked, plain);
     size_t packed = pack_compress(w->layout.bytes, unpacked, w->out.bytes + BLOCK_HEADER_SIZE);
     return packed < plain - (plain >> BLOCK_MIN_GAIN_SHIFT) ? packed : 0;
+}
+
+/* Of a block that is packed. */
+static uint8_t block_flags(const struct block_writer *w)
+{
+    if (w->value_size < 0)
+        return BLOCK_FLAG_VARIABLE | BLOCK_FLAG_SNAPPY;
+    if (w->count < BLOCK_PLANES_MIN)
+        return BLOCK_FLAG_SNAPPY;
+    return w->strips.count > 0 ? BLOCK_FLAG_STRIPS : BLOCK_FLAG_PLANES | BLOCK_FLAG_SNAPPY;
 }
 
 int block_writer_close(struct block_writer *w, const struct block_id *id, uint32_t seed, size_t *length,
                        struct error *e)
 {
     int is_variable = w->value_size < 0;
-    uint8_t flags = is_variable ? BLOCK_FLAG_VARIABLE : 0;
+    uint8_t flags = block_flags(w);
     size_t unpacked = w->used;
     int status = DELTAFS_OK;
 
     if (is_variable || w->codec == CODEC_SNAPPY)
         status = block_lay_out(w, &unpacked, e);
     if (status == DELTAFS_OK)
-        status = buffer_reserve(&w->out, BLOCK_HEADER_SIZE + pack_max(unpacked) + VALUES_ALIGN, "a block", e);
+        status = buffer_reserve(&w->out, BLOCK_HEADER_SIZE + BLOCK_TABLE_MAX + pack_max(unpacked) + VALUES_ALIGN,
+                                "a block", e);
     if (status != DELTAFS_OK)
         return status;
-    size_t plain = is_variable ? unpacked : w->used, packed = block_pack(w, unpacked, plain);
+    size_t plain = is_variable ? unpacked : w->used, packed = block_pack(w, flags, unpacked, plain);
     uint8_t *h = w->out.bytes;
-    if (packed > 0) {
-        flags |= BLOCK_FLAG_SNAPPY | (is_variable || w->count < BLOCK_PLANES_MIN ? 0 : BLOCK_FLAG_PLANES);
-    } else {
+    if (packed == 0) {
+        flags &= BLOCK_FLAG_VARIABLE;
         packed = unpacked = plain;
         if (is_variable && plain > 0)
             memcpy(h + BLOCK_HEADER_SIZE, w->layout.bytes, plain);
@@ -249,9 +297,11 @@ static const char *block_decode_variable(struct block *b, const uint8_t *p, size
     return NULL;
 }
 
-static const char *block_check_header(const uint8_t *h, size_t n, const struct block_id *id, int64_t value_size,
+static const char *block_check_header(const uint8_t *h, size_t n, const struct block_id *id, const struct block_of *of,
                                       uint32_t count)
 {
+    int64_t value_size = of->value_size;
+    uint8_t layout = h[5] & (BLOCK_FLAG_PLANES | BLOCK_FLAG_STRIPS);
     uint64_t packed = get_u32(h + 8), unpacked = get_u32(h + 12);
 
     if (h[4] != (id->is_values ? FORMAT_VALUES : FORMAT_BLOCK) || (h[5] & ~BLOCK_FLAGS_KNOWN) != 0)
@@ -261,14 +311,71 @@ static const char *block_check_header(const uint8_t *h, size_t n, const struct b
         return "the block belongs elsewhere";
     if (packed != n - BLOCK_HEADER_SIZE || unpacked > BLOCK_PAYLOAD_MAX || get_u16(h + 6) != count)
         return "the block's sizes are not those of the index";
-    if (!(h[5] & BLOCK_FLAG_SNAPPY) && packed != unpacked)
+    if (!(h[5] & (BLOCK_FLAG_SNAPPY | BLOCK_FLAG_STRIPS)) && packed != unpacked)
         return "the block's sizes do not agree";
-    if ((value_size < 0) != ((h[5] & BLOCK_FLAG_VARIABLE) != 0) || (value_size < 0 && (h[5] & BLOCK_FLAG_PLANES)))
+    if ((value_size < 0) != ((h[5] & BLOCK_FLAG_VARIABLE) != 0) || (value_size < 0 && layout != 0) ||
+        ((h[5] & BLOCK_FLAG_STRIPS) && (h[5] != BLOCK_FLAG_STRIPS || !of->strips || of->strips->count == 0)))
         return "the block's layout is not the directory's";
-    if (value_size >= 0 && unpacked != (h[5] & BLOCK_FLAG_PLANES ? planes_length(count, (size_t)value_size)
-                                                                 : (uint64_t)value_size * count))
+    if (value_size >= 0 &&
+        unpacked != (layout ? planes_length(count, (size_t)value_size) : (uint64_t)value_size * count))
         return "the block's values are not of the directory's size";
     return NULL;
+}
+
+/* Find the strips by their table; returns a text on what is wrong, or NULL. */
+static const char *block_find_strips(struct block *b, const uint8_t *payload, size_t packed, size_t unpacked)
+{
+    size_t width = block_table_width(unpacked), planes = unpacked / (size_t)b->value_size;
+    size_t at = width * b->strips->count;
+
+    for (uint32_t i = 0; i < b->strips->count; i++) {
+        struct block_strip *strip = &b->strip[i];
+        if (at > packed)
+            break;
+        uint32_t entry = width == sizeof(uint16_t) ? get_u16(payload + width * i) : get_u32(payload + width * i);
+        *strip = (struct block_strip){payload + at, entry >> 1, entry & 1, 1};
+        at += strip->length;
+        if (at > packed || (!strip->is_packed && strip->length != planes * b->strips->bytes[i]))
+            return "a strip of the block has a wrong length";
+    }
+    return at == packed ? NULL : "the lengths of the block's strips do not add up";
+}
+
+/* Unpack `n` bytes. Returns 0, or -1 if it is not so many. */
+static int block_unpack_bytes(const uint8_t *from, size_t packed, uint8_t *to, size_t n)
+{
+    size_t length = n;
+
+    return snappy_uncompressed_length((const char *)from, packed, &length) == SNAPPY_OK && length == n &&
+                   snappy_uncompress((const char *)from, packed, (char *)to, &length) == SNAPPY_OK
+               ? 0
+               : -1;
+}
+
+static int is_any_wanted(const uint8_t *wanted, size_t n)
+{
+    return !wanted || memchr(wanted, 1, n) != NULL;
+}
+
+int block_want(struct block *b, const uint8_t *wanted, struct error *e)
+{
+    size_t planes = planes_length(b->count, 1);
+    uint8_t *to = b->payload.bytes;
+
+    for (uint32_t i = 0; b->strips && i < b->strips->count; i++) {
+        struct block_strip *strip = &b->strip[i];
+        size_t bytes = b->strips->bytes[i], n = planes * bytes;
+        if (strip->is_missing && is_any_wanted(wanted, bytes)) {
+            if (!strip->is_packed)
+                memcpy(to, strip->bytes, n);
+            else if (block_unpack_bytes(strip->bytes, strip->length, to, n) != 0)
+                return error_damaged(e, b->path, b->offset, "the block cannot be unpacked");
+            strip->is_missing = 0;
+        }
+        to += n;
+        wanted += wanted ? bytes : 0;
+    }
+    return DELTAFS_OK;
 }
 
 static const char *block_unpack(struct block *b, const uint8_t *payload, size_t packed, size_t unpacked, uint8_t flags,
@@ -276,10 +383,13 @@ static const char *block_unpack(struct block *b, const uint8_t *payload, size_t 
 {
     const uint8_t *p = payload;
 
+    if (flags & BLOCK_FLAG_STRIPS) {
+        b->planes = b->payload.bytes;
+        b->plain = NULL;
+        return block_find_strips(b, payload, packed, unpacked);
+    }
     if (flags & BLOCK_FLAG_SNAPPY) {
-        size_t length = unpacked;
-        if (snappy_uncompressed_length((const char *)payload, packed, &length) != SNAPPY_OK || length != unpacked ||
-            snappy_uncompress((const char *)payload, packed, (char *)b->payload.bytes, &length) != SNAPPY_OK)
+        if (block_unpack_bytes(payload, packed, b->payload.bytes, unpacked) != 0)
             return "the block cannot be unpacked";
         p = b->payload.bytes;
     } else if (flags & BLOCK_FLAG_PLANES) {
@@ -301,8 +411,9 @@ size_t block_values_length(const uint8_t *header)
 }
 
 int block_decode(struct block *b, const uint8_t *bytes, size_t n, const struct block_id *id, uint32_t seed,
-                 int64_t value_size, uint32_t count, const char *path, uint64_t offset, struct error *e)
+                 const struct block_of *of, uint32_t count, const char *path, uint64_t offset, struct error *e)
 {
+    int64_t value_size = of->value_size;
     size_t length = n;
 
     if (n >= BLOCK_HEADER_SIZE && id->is_values) {
@@ -314,14 +425,15 @@ int block_decode(struct block *b, const uint8_t *bytes, size_t n, const struct b
         return error_damaged(e, path, offset, "there is no block");
     if (!log_is_sealed(seed, bytes, length))
         return error_damaged(e, path, offset, "a block of %zu bytes does not match its checksum", length);
-    const char *wrong = block_check_header(bytes, n, id, value_size, count);
+    const char *wrong = block_check_header(bytes, n, id, of, count);
     if (wrong)
         return error_damaged(e, path, offset, "%s", wrong);
     size_t unpacked = get_u32(bytes + 12);
     int status = DELTAFS_OK;
-    if (bytes[5] & (BLOCK_FLAG_SNAPPY | BLOCK_FLAG_PLANES))
+    uint8_t is_in_planes = bytes[5] & (BLOCK_FLAG_PLANES | BLOCK_FLAG_STRIPS);
+    if (is_in_planes || (bytes[5] & BLOCK_FLAG_SNAPPY))
         status = buffer_reserve(&b->payload, unpacked + PLANES_SLACK, "a block", e);
-    if (status == DELTAFS_OK && (bytes[5] & BLOCK_FLAG_PLANES))
+    if (status == DELTAFS_OK && is_in_planes)
         status = buffer_reserve(&b->values, (size_t)value_size + 1, "a block", e);
     if (status == DELTAFS_OK && value_size < 0)
         status = buffer_reserve(&b->ends, 4 * (size_t)count, "a block", e);
@@ -329,9 +441,12 @@ int block_decode(struct block *b, const uint8_t *bytes, size_t n, const struct b
         return status;
     b->count = count;
     b->value_size = value_size;
+    b->strips = bytes[5] & BLOCK_FLAG_STRIPS ? of->strips : NULL;
+    b->path = path;
+    b->offset = offset;
     wrong = block_unpack(b, bytes + BLOCK_HEADER_SIZE, n - BLOCK_HEADER_SIZE, unpacked, bytes[5],
                          BLOCK_VALUE_MAX + (id->is_values ? VALUES_TAG_SIZE : 0));
-    return wrong ? error_damaged(e, path, offset, "%s", wrong) : DELTAFS_OK;
+    return wrong ? error_damaged(e, path, offset, "%s", wrong) : block_want(b, of->wanted, e);
 }
 
 int block_join(struct block *b, const uint8_t *wanted, struct error *e)
@@ -344,6 +459,15 @@ int block_join(struct block *b, const uint8_t *wanted, struct error *e)
         b->plain = b->values.bytes;
     }
     return status;
+}
+
+const uint8_t *block_column(const struct block *b, size_t at, size_t size, uint8_t *to, size_t *stride)
+{
+    *stride = b->plain ? (size_t)b->value_size : size;
+    if (b->plain)
+        return b->plain + at;
+    planes_join(b->planes + planes_length(b->count, at), b->count, size, NULL, to);
+    return to;
 }
 
 const uint8_t *block_value(struct block *b, uint32_t i, size_t *size)

@@ -4,6 +4,7 @@
 
 #include "base/buffer.h"
 #include "base/options.h"
+#include "directory/format/strips.h"
 #include "io/log.h"
 
 /* Where a block belongs; it is stored in the block and compared when it is read. */
@@ -23,6 +24,7 @@ struct block_id {
  * size, or for any. */
 struct block_writer {
     int64_t value_size; /* -1: any */
+    struct strips strips;
     enum option_codec codec;
     size_t target; /* bytes of values after which a block of values of any size is full */
     uint32_t most; /* values after which a block is full */
@@ -36,9 +38,9 @@ struct block_writer {
     struct buffer out;     /* the finished block */
 };
 
-/* Takes all that any block needs from `memory` at once. */
-int block_writer_init(struct block_writer *w, int64_t value_size, enum option_codec codec, size_t target,
-                      struct memory *memory, struct error *e);
+/* Takes all that any block needs from `memory` at once. `strips` NULL: none. */
+int block_writer_init(struct block_writer *w, int64_t value_size, const struct strips *strips, enum option_codec codec,
+                      size_t target, struct memory *memory, struct error *e);
 void block_writer_fini(struct block_writer *w);
 /* What it takes. */
 size_t block_writer_memory(int64_t value_size, size_t target);
@@ -59,26 +61,50 @@ void block_writer_set(struct block_writer *w, const uint8_t *source, const uint3
 int block_writer_close(struct block_writer *w, const struct block_id *id, uint32_t seed, size_t *length,
                        struct error *e);
 
+/* A strip's planes, as they are stored. */
+struct block_strip {
+    const uint8_t *bytes;
+    uint32_t length;
+    uint8_t is_packed;
+    uint8_t is_missing; /* among the planes */
+};
+
 /* A decoded block. Grows its memory as needed and can be used for one block after the other. */
 struct block {
     uint32_t count;
     int64_t value_size;   /* -1: see ends */
     const uint8_t *plain; /* the values, one after the other; NULL: they are in planes */
     const uint8_t *planes;
+    /* Of a block in strips; NULL otherwise. */
+    const struct strips *strips;
+    struct block_strip strip[STRIPS_COUNT_MAX];
+    const char *path; /* for messages */
+    uint64_t offset;
     struct buffer values;  /* in record order, one after the other */
     struct buffer ends;    /* uint32_t: where each value ends, if sizes differ */
     struct buffer payload; /* unpacked */
 };
 
 void block_fini(struct block *b);
-/* Decode the `n` bytes that were read at `offset` of `path`; they must stay as long as the block is used. `value_size`
- * and `count` are what the index says. For a block of a value log `count` is not used, and more may have been read. */
+/* Decode the `n` bytes that were read at `offset` of `path`; they must stay as long as the block is used. `value_size`,
+ * `strips` and `wanted` are those of the directory's values (`strips` may be NULL), `count` is what the index says. For
+ * a block of a value log `count` is not used, and more may have been read. `wanted`: as for planes_join. */
+struct block_of {
+    int64_t value_size;
+    const struct strips *strips;
+    const uint8_t *wanted;
+};
 int block_decode(struct block *b, const uint8_t *bytes, size_t n, const struct block_id *id, uint32_t seed,
-                 int64_t value_size, uint32_t count, const char *path, uint64_t offset, struct error *e);
+                 const struct block_of *of, uint32_t count, const char *path, uint64_t offset, struct error *e);
+/* Let more bytes of the values be wanted. */
+int block_want(struct block *b, const uint8_t *wanted, struct error *e);
 /* The length of a value log's block by its header, filled up; 0 if it is no such block. */
 size_t block_values_length(const uint8_t *header);
 /* Take the values out of their planes, all at once: for who wants most of them. `wanted`: as for planes_join. */
 int block_join(struct block *b, const uint8_t *wanted, struct error *e);
+/* One column, of `size` bytes from `at` on in each value, all of them wanted: its values one after the other in `to`,
+ * or where they are already. Returns the first; *stride is from one to the next. */
+const uint8_t *block_column(const struct block *b, size_t at, size_t size, uint8_t *to, size_t *stride);
 /* Value `i` (below count), valid until the next call for this block. */
 const uint8_t *block_value(struct block *b, uint32_t i, size_t *size);
 

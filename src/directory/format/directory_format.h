@@ -23,7 +23,8 @@
 #define BLOCK_FLAG_SNAPPY   0x01
 #define BLOCK_FLAG_PLANES   0x02 /* unpacked: bit planes (planes.h); only for values of one size */
 #define BLOCK_FLAG_VARIABLE 0x04 /* unpacked: the values' sizes as varints, then the values */
-#define BLOCK_FLAGS_KNOWN   0x07
+#define BLOCK_FLAG_STRIPS   0x08 /* bit planes, the strips (strips.h) packed by themselves */
+#define BLOCK_FLAGS_KNOWN   0x0f
 
 /* Block in a value log, where records stay with their writer (the manifest's line Local): as one in the data log, but
  * 16 u32 writer   20 u32 epoch   24 u64 its offset in the log

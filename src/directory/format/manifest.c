@@ -15,7 +15,7 @@
 
 static int manifest_write_head(struct io_file *file, uint64_t *size, const struct manifest *m, struct error *e)
 {
-    char value[32] = "any";
+    char value[32] = "any", bytes[STRIPS_TEXT];
     int status = textlog_append_id(file, size, m->uuid_text, e);
 
     if (m->value_size >= 0)
@@ -27,6 +27,9 @@ static int manifest_write_head(struct io_file *file, uint64_t *size, const struc
                                 m->is_local ? " place=local" : "", m->is_index ? " kind=index" : "");
     if (status == DELTAFS_OK && m->schema[0] != '\0')
         status = textlog_append(file, size, 0, e, "schema %s", m->schema);
+    strips_print(&m->strips, bytes);
+    if (status == DELTAFS_OK && m->strips.count > 0)
+        status = textlog_append(file, size, 0, e, "Strips bytes=%s", bytes);
     return status == DELTAFS_OK && m->is_local ? manifest_append_job(file, size, m->job, 0, e) : status;
 }
 
@@ -175,6 +178,17 @@ static int parse_file(void *arg, const char *fields, const char *path, uint64_t 
     return error_set(e, DELTAFS_ERR_NOT_DELTAFS, "%.*s: is a logical file of DeltaFS, not a directory", (int)n, path);
 }
 
+static int parse_strips(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
+{
+    struct manifest *m = arg;
+    char bytes[STRIPS_TEXT];
+
+    if (m->strips.count > 0 || m->epoch_count > 0 || m->is_local || m->keys == KEYS_BYTES || m->value_size < 0 ||
+        textlog_text(fields, "bytes", bytes, sizeof bytes) != 0 || strips_parse(&m->strips, bytes, m->value_size) != 0)
+        return error_damaged(e, path, offset, "the line of the strips is malformed");
+    return DELTAFS_OK;
+}
+
 static int parse_schema(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
 {
     struct manifest *m = arg;
@@ -277,6 +291,7 @@ static int manifest_take(void *arg, char *line, const char *path, uint64_t offse
                                                 {"Directory", parse_directory},
                                                 {"File", parse_file},
                                                 {"schema", parse_schema},
+                                                {"Strips", parse_strips},
                                                 {"Local", parse_local},
                                                 {"Epoch", parse_epoch},
                                                 {"open", parse_open},

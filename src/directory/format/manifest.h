@@ -8,6 +8,7 @@
 #include "base/options.h"
 #include "base/uuid.h"
 #include "directory/format/attribute.h"
+#include "directory/format/strips.h"
 #include "io/textlog.h"
 
 struct manifest_epoch {
@@ -34,6 +35,7 @@ struct manifest {
     uint32_t partitions;
     int64_t value_size; /* -1: any */
     char *schema;       /* "" if there is none */
+    struct strips strips;
     uint64_t epoch_count;
     struct manifest_epoch *epoch;
     size_t epoch_capacity;
@@ -50,9 +52,8 @@ struct manifest {
 
 /* ---- Containers ---- */
 
-/* Write a new container's manifest: uuid_text, keys, partitions, value_size, schema and the
- * first job are used. `sync`: make
- * it durable. */
+/* Write a new container's manifest: uuid_text, keys, partitions, value_size, schema, strips and the first
+ * job are used. `sync`: make it durable. */
 int manifest_create(struct io *io, const char *folder, const struct manifest *m, int sync, struct error *e);
 /* Append a line, at *size, which is moved behind it. */
 int manifest_append_epoch(struct io_file *file, uint64_t *size, uint64_t number, const struct manifest_epoch *epoch,

@@ -253,8 +253,11 @@ static int gather_try_block(struct stage *s, const struct piece *p, const struct
         return status;
     struct block_id id = s->is_values ? values_block_id(place->run, ref->epoch, offset)
                                       : (struct block_id){s->p->partition, ref->epoch, place->run, place->block, 0};
-    int64_t size = s->is_values ? values_stored_size(m->keys, m->value_size) : manifest_stored_size(m);
-    return block_decode(&s->g->block, bytes, s->is_values ? n : least, &id, s->p->index.seed, size, place->at.count,
+    const struct block_of of = {.value_size =
+                                    s->is_values ? values_stored_size(m->keys, m->value_size) : manifest_stored_size(m),
+                                .strips = &m->strips,
+                                .wanted = s->r->wanted};
+    return block_decode(&s->g->block, bytes, s->is_values ? n : least, &id, s->p->index.seed, &of, place->at.count,
                         p->file->path, offset, e);
 }
 

@@ -80,7 +80,7 @@ int encoder_create(const struct writer_config *c, uint32_t threads, struct memor
         memset(x->batch, 0, x->batches * sizeof *x->batch);
     for (uint32_t i = 0; i < x->batches && status == DELTAFS_OK; i++) {
         x->batch[i].out.memory = memory;
-        status = block_writer_init(&x->batch[i].block, c->value_size, c->codec, c->block, memory, e);
+        status = block_writer_init(&x->batch[i].block, c->value_size, &c->strips, c->codec, c->block, memory, e);
         if (status == DELTAFS_OK)
             status = buffer_reserve(&x->batch[i].out, encoder_batch_bytes(c), "encoding", e);
     }

@@ -31,7 +31,7 @@ int values_writer_open(struct values_writer *v, struct io *io, const struct writ
                                 .log.file.fd = -1,
                                 .start = {c->epochs, LOG_HEADER_SIZE},
                                 .kept = {c->epochs, LOG_HEADER_SIZE}};
-    int status = block_writer_init(&v->block, v->stored_size, c->codec, c->block, memory, e);
+    int status = block_writer_init(&v->block, v->stored_size, NULL, c->codec, c->block, memory, e);
     return status == DELTAFS_OK ? memory_take(memory, VALUES_BATCH * sizeof *v->places, "places", &v->places, e)
                                 : status;
 }

@@ -194,7 +194,7 @@ static int writer_open_shared(struct writer *w, const struct writer_config *c, u
     for (int i = 0; i < 2 && status == DELTAFS_OK; i++)
         status = memory_take(&w->memory, records * sizeof *w->sort[i], "sorting", &w->sort[i], e);
     if (status == DELTAFS_OK)
-        status = block_writer_init(&w->shared.block, c->value_size, c->codec, c->block, &w->memory, e);
+        status = block_writer_init(&w->shared.block, c->value_size, &c->strips, c->codec, c->block, &w->memory, e);
     if (status == DELTAFS_OK)
         status = buffer_reserve(&w->shared.scratch.leaf, LEAF_ENCODED_MAX, "a leaf", e);
     if (status == DELTAFS_OK)

@@ -50,7 +50,9 @@ int deltafs_private_writer_configure(struct writer_config *c, const char *path, 
     struct volumes v;
     int status = volumes_parse(&v, c->volumes, e);
     volumes_fini(&v);
-    return status;
+    /* Whoever looks up keys of an index needs all of a value. */
+    int has_strips = c->codec == CODEC_SNAPPY && c->keys == KEYS_U64 && c->place == LAYOUT_PARTITIONED && !c->is_index;
+    return status == DELTAFS_OK && has_strips ? strips_make(&c->strips, c->schema, e) : status;
 }
 
 int deltafs_private_writer_share(struct writer_config *c, uint32_t writers, struct error *e)
@@ -129,6 +131,7 @@ int deltafs_private_writer_create_container(struct writer_config *c, struct leas
                          .partitions = c->partitions,
                          .value_size = c->caller_size,
                          .schema = (char *)(uintptr_t)c->schema,
+                         .strips = c->strips,
                          .job = &c->job,
                          .is_index = c->is_index,
                          .is_local = c->place == LAYOUT_LOCAL};
@@ -215,6 +218,7 @@ static void inspect_manifest(struct writer_config *c, struct manifest *m)
     c->place = m->is_local ? LAYOUT_LOCAL : LAYOUT_PARTITIONED;
     c->job.first = manifest_writers(m);
     c->schema = m->schema;
+    c->strips = m->strips;
     configure_sizes(c);
     c->epochs = (uint32_t)m->epoch_count;
     c->last_label = m->epoch_count > 0 ? m->epoch[m->epoch_count - 1].label : 0;
