@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <deltafs/deltafs_mpi.h>
 #include "tools/cmd.h"
@@ -29,7 +30,10 @@ struct import {
     int rank, ranks;
     int is_created;                  /* the directory is new */
     const struct command_call *call; /* its operands are the files */
-    struct import_file *file;        /* of each; once all are inspected, sorted by label, then part */
+    struct import_file *all;         /* of each operand; once all are inspected, sorted by kind, label, then part */
+    /* Of the kind at hand: */
+    struct import_file *file;
+    int count;
 };
 
 /* ---- Inspecting ---- */
@@ -38,6 +42,8 @@ static int file_compare(const void *a, const void *b)
 {
     const struct import_file *f = a, *g = b;
 
+    if (f->kind != g->kind)
+        return f->kind < g->kind ? -1 : 1;
     if (f->label != g->label)
         return f->label < g->label ? -1 : 1;
     if (f->part != g->part)
@@ -51,12 +57,12 @@ static int import_check_labels(const struct import *im)
     const char *unlabelled = NULL;
     int count = 0;
 
-    for (int i = 0; i < im->call->count; i++)
+    for (int i = 0; i < im->count; i++)
         if (im->file[i].has_no_label) {
             unlabelled = im->call->operand[im->file[i].number];
             count++;
         }
-    if (count > 0 && (count < im->call->count || im->is_appending))
+    if (count > 0 && (count < im->count || im->is_appending))
         return text_fail(EXIT_USAGE,
                          "%s: has no number in its name, which would be the label of its epoch; import the files of "
                          "each timestep by themselves, with --epoch STEP",
@@ -73,21 +79,16 @@ static int import_check_labels(const struct import *im)
  * missing, or if it is not known whether they are of one step. */
 static int import_check_set(const struct import *im)
 {
-    const struct import_file *first = &im->file[0], *lacking = NULL;
+    const struct import_file *lacking = NULL;
     uint64_t parts = 0, lacking_parts = 0, steps = 0;
 
-    for (int i = 0; i < im->call->count; i++) {
+    for (int i = 0; i < im->count; i++) {
         const struct import_file *g = &im->file[i];
-        if (g->kind != first->kind)
-            return text_fail(EXIT_TROUBLE,
-                             "%s: is of another species than the first file; import each species into a directory of "
-                             "its own",
-                             im->call->operand[g->number]);
         if (i > 0 && g->parts > 0 && g->label == g[-1].label && g->part == g[-1].part)
             return text_fail(EXIT_TROUBLE, "%s: is of the same step and rank as another file; give each once",
                              im->call->operand[g->number]);
         parts++;
-        if (i + 1 < im->call->count && im->file[i + 1].label == g->label)
+        if (i + 1 < im->count && im->file[i + 1].label == g->label)
             continue;
         if (parts < g->parts && steps++ == 0) {
             lacking = g;
@@ -110,26 +111,26 @@ static int import_inspect(struct import *im)
     size_t n = (size_t)im->call->count;
     int code = EXIT_OK;
 
-    im->file = calloc(n, sizeof *im->file);
-    if (!im->file)
+    im->all = calloc(n, sizeof *im->all);
+    if (!im->all)
         code = text_keep(EXIT_TROUBLE, "import: no memory for the list of files");
     for (int i = im->rank; i < im->call->count && code == EXIT_OK; i += im->ranks) {
         struct input in;
         code = input_open(&in, im->call->operand[i]);
         if (code == EXIT_OK)
-            code = im->format->inspect(&im->layout, &in, &im->file[i]);
+            code = im->format->inspect(&im->layout, &in, &im->all[i]);
         input_close(&in);
     }
     code = ranks_agree(code);
     if (code != EXIT_OK)
         return code;
     /* Each file was inspected by one rank, and is all zero on the others. */
-    MPI_Allreduce(MPI_IN_PLACE, im->file, (int)(n * (sizeof *im->file / sizeof(uint64_t))), MPI_UINT64_T, MPI_SUM,
+    MPI_Allreduce(MPI_IN_PLACE, im->all, (int)(n * (sizeof *im->all / sizeof(uint64_t))), MPI_UINT64_T, MPI_SUM,
                   MPI_COMM_WORLD);
     for (int i = 0; i < im->call->count; i++)
-        im->file[i].number = (uint64_t)i;
-    qsort(im->file, n, sizeof *im->file, file_compare);
-    return import_check_set(im);
+        im->all[i].number = (uint64_t)i;
+    qsort(im->all, n, sizeof *im->all, file_compare);
+    return EXIT_OK;
 }
 
 /* ---- Importing ---- */
@@ -176,11 +177,11 @@ static int import_first(const struct import *im, deltafs_dir *d)
 
     if (deltafs_last_label(d, &last) != DELTAFS_OK)
         return 0;
-    while (first < im->call->count && im->file[first].label <= last)
+    while (first < im->count && im->file[first].label <= last)
         first++;
     if (first > 0 && !im->is_quiet)
         text_fail(0, "import: %s already has epochs up to label %" PRIu64 ": %d of %d file%s skipped", im->output, last,
-                  first, im->call->count, im->call->count == 1 ? " is" : "s are");
+                  first, im->count, im->count == 1 ? " is" : "s are");
     return first;
 }
 
@@ -208,13 +209,13 @@ static int import_epochs(const struct import *im, deltafs_dir *d, int first, int
     uint64_t total = 0;
     int end, before = first, code = 0;
 
-    for (int i = first; i < im->call->count; i++)
+    for (int i = first; i < im->count; i++)
         total += im->file[i].records;
     progress_begin(&bar, total / (uint64_t)im->ranks, im->rank == 0 && !im->is_quiet);
     *epochs = 0;
-    for (; first < im->call->count && code == 0; first = end) {
+    for (; first < im->count && code == 0; first = end) {
         uint64_t label = im->file[first].label;
-        for (end = first + 1; end < im->call->count && im->file[end].label == label;)
+        for (end = first + 1; end < im->count && im->file[end].label == label;)
             end++;
         if (import_epoch(im, before, first, end, d, &bar) != DELTAFS_OK) {
             progress_end(&bar);
@@ -320,7 +321,7 @@ static int import_check_late(const struct import *im)
     if (deltafs_open(im->output, NULL, &d) != DELTAFS_OK)
         return EXIT_OK;
     int has_last = deltafs_last_label(d, &last) == DELTAFS_OK;
-    for (int i = 0; has_last && i < im->call->count && code == EXIT_OK; i++) {
+    for (int i = 0; has_last && i < im->count && code == EXIT_OK; i++) {
         uint64_t label = im->file[i].label;
         while (label <= last && (next == 0 || epoch.label < label) && deltafs_epoch_stat(d, next, &epoch) == DELTAFS_OK)
             next++;
@@ -355,31 +356,134 @@ static int import_open(struct import *im, deltafs_dir **d)
                                             "import: %s", deltafs_errmsg(NULL));
 }
 
-/* Collective. */
-static int import_files(struct import *im)
+/* Collective: the files of one kind into one directory. */
+static int import_kind(struct import *im)
 {
     double start = progress_now();
     deltafs_dir *d;
     uint64_t records = 0;
-    int epochs, code = import_inspect(im);
+    int epochs, code = import_check_set(im);
 
     if (code == EXIT_OK)
         code = import_open(im, &d);
     if (code != EXIT_OK)
         return code;
-    int first = import_first(im, d), files = im->call->count - first;
+    int first = import_first(im, d), files = im->count - first;
     code = import_epochs(im, d, first, &epochs);
     if (deltafs_close(d) != DELTAFS_OK && code == EXIT_OK)
         code = text_fail(EXIT_TROUBLE, "import: %s", deltafs_errmsg(NULL));
     if (code != EXIT_OK && im->rank == 0)
         import_advise(im);
-    for (int i = first; i < im->call->count; i++)
+    for (int i = first; i < im->count; i++)
         records += im->file[i].records;
     if (code == EXIT_OK && im->rank == 0 && !im->is_quiet)
         text_say("%s: %" PRIu64 " record%s in %d epoch%s from %d file%s by %d rank%s, %.1f s", im->output, records,
                  text_plural(records), epochs, text_plural((uint64_t)epochs), files, text_plural((uint64_t)files),
                  im->ranks, text_plural((uint64_t)im->ranks), progress_now() - start);
     return code;
+}
+
+/* ---- Several species ---- */
+
+/* The species' name, which is that of its files up to the first '.'. */
+static struct name {
+    const char *at;
+    size_t size;
+} import_name(const struct import *im, const struct import_file *f)
+{
+    const char *path = im->call->operand[f->number], *slash = strrchr(path, '/'), *at = slash ? slash + 1 : path;
+
+    return (struct name){at, strcspn(at, ".")};
+}
+
+static int name_is_same(struct name a, struct name b)
+{
+    return a.size == b.size && memcmp(a.at, b.at, a.size) == 0;
+}
+
+static int import_refuse_names(const struct import *im, int k, int i, const char *what)
+{
+    return text_fail(EXIT_TROUBLE,
+                     "%s, %s: %s; a species' directory has the name of its files up to the first '.': import each "
+                     "species by itself, into a directory of its own",
+                     im->call->operand[im->all[k].number], im->call->operand[im->all[i].number], what);
+}
+
+/* Whether each species has a name, one that no other has. */
+static int import_check_names(const struct import *im)
+{
+    for (int i = 0; i < im->call->count; i++) {
+        struct name name = import_name(im, &im->all[i]);
+        if (name.size == 0)
+            return import_refuse_names(im, i, i, "no name");
+        if (i > 0 && im->all[i].kind == im->all[i - 1].kind) {
+            if (!name_is_same(name, import_name(im, &im->all[i - 1])))
+                return import_refuse_names(im, i - 1, i, "one species with two names");
+            continue;
+        }
+        for (int k = 0; k < i; k++)
+            if (name_is_same(name, import_name(im, &im->all[k])))
+                return import_refuse_names(im, k, i, "two species with one name");
+    }
+    return EXIT_OK;
+}
+
+/* Rank 0: the folder for the directories of the species. */
+static int import_make_folder(const char *path)
+{
+    deltafs_dir *d;
+
+    if (mkdir(path, 0777) == 0)
+        return EXIT_OK;
+    if (errno != EEXIST)
+        return text_fail(EXIT_TROUBLE, "import: %s: cannot be made: %s", path, strerror(errno));
+    if (deltafs_open(path, NULL, &d) == DELTAFS_OK) {
+        deltafs_close(d);
+        return text_fail(EXIT_TROUBLE,
+                         "import: %s is a directory with records, and the files are of several species; give -o a new "
+                         "name, which will be a folder with a directory for each species",
+                         path);
+    }
+    return EXIT_OK;
+}
+
+/* Collective: each species into a directory DIR/NAME. */
+static int import_species(struct import *im)
+{
+    const char *folder = im->output;
+    int code = import_check_names(im), rest = im->call->count;
+
+    if (code == EXIT_OK)
+        code = ranks_agree(im->rank == 0 ? import_make_folder(folder) : EXIT_OK);
+    for (im->file = im->all; rest > 0 && code == EXIT_OK; im->file += im->count) {
+        struct name name = import_name(im, im->file);
+        char *path = NULL;
+        for (im->count = 1; im->count < rest && im->file[im->count].kind == im->file->kind;)
+            im->count++;
+        rest -= im->count;
+        if (asprintf(&path, "%s/%.*s", folder, (int)name.size, name.at) < 0)
+            code = text_keep(EXIT_TROUBLE, "import: no memory for a path");
+        code = ranks_agree(code);
+        im->output = path;
+        if (code == EXIT_OK)
+            code = import_kind(im);
+        free(path);
+    }
+    if (code != EXIT_OK && im->rank == 0)
+        rmdir(folder); /* unless a species is in it */
+    return code;
+}
+
+/* Collective. */
+static int import_files(struct import *im)
+{
+    int code = import_inspect(im);
+
+    if (code != EXIT_OK)
+        return code;
+    im->file = im->all;
+    im->count = im->call->count;
+    return im->all[0].kind == im->all[im->count - 1].kind ? import_kind(im) : import_species(im);
 }
 
 static int import_run(const struct command_call *c)
@@ -397,7 +501,7 @@ static int import_run(const struct command_call *c)
     if (code == EXIT_OK)
         code = import_files(im);
     free(im->layout.schema);
-    free(im->file);
+    free(im->all);
     return code;
 }
 
@@ -427,8 +531,10 @@ static const struct command_option options[] = {
     {"skip", 0, "BYTES", "raw: bytes to skip at each file's start (default 0)", cmd_parse_number, LAYOUT(skip)},
     {"epoch", 0, "N", "raw: the label of the epoch; without it, the last number in each file's name", cmd_parse_number,
      LAYOUT(epoch)},
-    {"output", 'o', "DIR", "the directory to create; it must not exist, unless --append is given", cmd_parse_path,
-     offsetof(struct import, output)},
+    {"output", 'o', "DIR",
+     "the directory to create; it must not exist, unless --append is given. With dumps\n"
+     "                         of several species: a folder, which gets a directory NAME for files NAME.*",
+     cmd_parse_path, offsetof(struct import, output)},
     {"append", 'a', NULL, "continue after the last epoch of DIR; skip files of epochs that it has", NULL,
      offsetof(struct import, is_appending)},
     {"quiet", 'q', NULL, "no progress bar, no summary", NULL, offsetof(struct import, is_quiet)},

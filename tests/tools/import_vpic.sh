@@ -46,6 +46,29 @@ check env 4
 DELTAFS_PARTITIONS=4 expect 0 import 1 -q --format vpic --partitions 2 -o "$work/said" "$work"/dumps/p.*
 check said 2
 
+# Several species: a directory for each, with what it has alone.
+"$PYTHON3" "$cli/make_vpic.py" "$work/two" --name ions --species 1 --particles 300 --seed 5 || fail "make_vpic.py"
+"$PYTHON3" "$cli/make_vpic.py" "$work/two" --name electrons --species 0 --seed 6 || fail "make_vpic.py"
+expect 0 import 2 --format vpic -o "$work/species" "$work"/two/*
+stdout_has "$work/species/electrons: "
+stdout_has "$work/species/ions: "
+for name in ions electrons; do
+    oracle csv "$work"/two/$name.* | sort >"$work/wanted" || fail "oracle"
+    scan_sorted "$work/species/$name" "$work/sorted"
+    same "$work/wanted" "$work/sorted" "$name: records differ from the dumps"
+done
+expect 0 import 3 --format vpic --append -o "$work/species" "$work"/two/*
+says "9 of 9 files are skipped"
+cp "$work/two/ions.7.0" "$work/two/other.7.0"
+expect 3 import 2 --format vpic -o "$work/names" "$work"/two/*
+says "one species with two names"
+mv "$work/two/other.7.0" "$work/electrons.7.0"
+expect 3 import 2 --format vpic -o "$work/names" "$work"/two/elec* "$work/electrons.7.0"
+says "two species with one name"
+[ ! -e "$work/names" ] || fail "a folder is left"
+expect 3 import 2 --format vpic -o "$work/d1" "$work"/two/*
+says "is a directory with records"
+
 # Files without any particle, alone.
 "$PYTHON3" "$cli/make_vpic.py" "$work/none" --ranks 2 --steps 5 || fail "make_vpic.py"
 expect 0 import 2 --format vpic -o "$work/empty" "$work/none/p.5.1"

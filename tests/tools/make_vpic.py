@@ -1,8 +1,8 @@
 """Dumps as VPIC writes them, of particles that move between ranks, enter and leave.
 
-make_vpic.py FOLDER [--ranks N] [--steps A,B,...] [--particles N] [--seed N]
+make_vpic.py FOLDER [--ranks N] [--steps A,B,...] [--particles N] [--seed N] [--species N] [--name NAME]
 
-Writes FOLDER/p.STEP.RANK. IDs are of several kinds (dense, rank and counter, large, 0 and 2^64 - 1); odd numbers of
+Writes FOLDER/NAME.STEP.RANK; NAME is p. IDs are of several kinds (dense, rank and counter, large, 0 and 2^64 - 1); odd numbers of
 particles; the last rank has none in the first step; some floats are not numbers.
 """
 
@@ -15,20 +15,20 @@ NAN, INF = float("nan"), float("inf")
 SPECIAL = (0.0, -0.0, 1e-45, 1.1754943508222875e-38, 3.4028234663852886e38, -1.0, 16777216.0, 100.0, INF, -INF, NAN)
 
 
-def header(step, rank, ranks, n):
+def header(step, rank, ranks, species, n):
     return (
         struct.pack("<5BHIfd", 8, 2, 4, 4, 8, 0xCAFE, 0xDEADBEEF, 1, 1)
-        + struct.pack("<6i", 0, 3, step, 8, 8, 1)
-        + struct.pack("<10f", 0.1, 0.5, 0.5, 1, 0, 0, 0, 1, 1, 0)
-        + struct.pack("<3if", rank, ranks, 0, -1)
+        + struct.pack("<6i", 0, 3, step, 8, 8 + (rank if step > 50 else 0), 1)
+        + struct.pack("<10f", 0.1, 0.5, 0.5 + (0.25 * rank if step > 50 else 0), 1, rank, 0, -2, 1, 1, 0)
+        + struct.pack("<3if", rank, ranks, species, -1)
         + struct.pack("<3i", 32, 1, n)
     )
 
 
-def dump(path, step, rank, ranks, particles):
+def dump(path, step, rank, ranks, species, particles):
     n = len(particles)
     with open(path, "wb") as f:
-        f.write(header(step, rank, ranks, n))
+        f.write(header(step, rank, ranks, species, n))
         for _, value in particles:
             f.write(struct.pack("<fffiffff", *value))
         f.write(struct.pack("<3i", 8, 1, n))
@@ -50,6 +50,8 @@ def main():
     p.add_argument("--steps", default="0,7,100")
     p.add_argument("--particles", type=int, default=997)
     p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--species", type=int, default=0)
+    p.add_argument("--name", default="p")
     a = p.parse_args()
     steps = [int(s) for s in a.steps.split(",")]
     r = random.Random(a.seed)
@@ -66,7 +68,8 @@ def main():
             rank = r.randrange(a.ranks - 1) if number == 0 and a.ranks > 1 else r.randrange(a.ranks)
             of_rank[rank].append((key, value))
         for rank in range(a.ranks):
-            dump(os.path.join(a.folder, "p.%d.%d" % (step, rank)), step, rank, a.ranks, of_rank[rank])
+            path = os.path.join(a.folder, "%s.%d.%d" % (a.name, step, rank))
+            dump(path, step, rank, a.ranks, a.species, of_rank[rank])
 
 
 if __name__ == "__main__":
