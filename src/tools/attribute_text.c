@@ -130,23 +130,30 @@ const char *attribute_parse_unit(const char *text, void *out)
     return text ? NULL : wrong;
 }
 
-static void print_unit(const struct deltafs_attribute *a)
+void attribute_dimension_text(const struct deltafs_attribute *a, char *out, size_t room)
 {
-    char number[TEXT_FLOAT_ROOM];
-    int has_symbol = 0;
+    size_t n = 0;
 
-    for (size_t i = 0; i < DIMENSIONS; i++)
-        has_symbol |= a->unit_dimension[i] != 0;
-    text_float(a->unit_si, number);
-    if (a->unit_si != 1 || !has_symbol)
-        printf(" %s", number);
-    for (size_t i = 0; i < DIMENSIONS; i++) {
+    out[0] = '\0';
+    for (size_t i = 0; i < DIMENSIONS && n < room; i++) {
         if (a->unit_dimension[i] == 0)
             continue;
-        printf(" %s", unit_symbols[i]);
-        if (a->unit_dimension[i] != 1)
-            printf("^%.15g", a->unit_dimension[i]);
+        n += (size_t)snprintf(out + n, room - n, "%s%s", n > 0 ? " " : "", unit_symbols[i]);
+        if (a->unit_dimension[i] != 1 && n < room)
+            n += (size_t)snprintf(out + n, room - n, "^%.15g", a->unit_dimension[i]);
     }
+}
+
+static void print_unit(const struct deltafs_attribute *a)
+{
+    char number[TEXT_FLOAT_ROOM], symbols[ATTRIBUTE_DIMENSION_ROOM];
+
+    attribute_dimension_text(a, symbols, sizeof symbols);
+    text_float(a->unit_si, number);
+    if (a->unit_si != 1 || *symbols == '\0')
+        printf(" %s", number);
+    if (*symbols != '\0')
+        printf(" %s", symbols);
 }
 
 /* ---- Printing ---- */

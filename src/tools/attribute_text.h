@@ -18,6 +18,11 @@ struct attribute_unit {
 };
 const char *attribute_parse_unit(const char *text, void *out);
 
+#define ATTRIBUTE_DIMENSION_ROOM 256 /* for any dimension */
+
+/* The dimension of a unit, in symbols: "kg m s^-2", or "" if it has none. */
+void attribute_dimension_text(const struct deltafs_attribute *a, char *out, size_t room);
+
 /* Print an attribute in a line, as attr takes it; of an array at most the first `most` numbers. */
 void attribute_print(const struct deltafs_attribute *a, size_t most);
 /* Print all attributes of a directory that is open for reading; as an array of JSON. */

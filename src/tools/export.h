@@ -1,8 +1,8 @@
-/* deltafs export: the rows of a directory as a file of another format. cmd_export.c is the command. export_read.c reads
- * the rows, export_file.c makes the file. Each format is a file export_FORMAT.c that defines a `const struct
- * export_format`, and a row of the table in cmd_export.c. A format sees rows, not directories: it begins, takes rows as
- * often as there are some, and ends. All functions that return an int print a message if they fail, and return the exit
- * code. */
+/* deltafs export: the rows of a directory as a file of another format. cmd_export.c is the command. export_make.c opens
+ * the directory, export_read.c reads the rows, export_file.c makes the file. Each format is a file export_FORMAT.c that
+ * defines a `const struct export_format`, and a row of the table in cmd_export.c. A format sees rows, not directories:
+ * it begins, takes rows as often as there are some, and ends. All functions that return an int print a message if they
+ * fail, and return the exit code. */
 #ifndef DELTAFS_TOOLS_EXPORT_H
 #define DELTAFS_TOOLS_EXPORT_H
 
@@ -12,8 +12,8 @@
 #include <sys/types.h>
 #include <deltafs/deltafs_query.h>
 #include "tools/aside.h"
+#include "tools/cmd.h"
 #include "tools/key_list.h"
-#include "tools/text.h"
 
 /* A column of the rows. Number 0 is the key and number 1 the epoch, as u8; then come the columns of a value. */
 struct export_column {
@@ -27,7 +27,8 @@ enum { EXPORT_KEY, EXPORT_EPOCH, EXPORT_VALUES };
 
 struct export
 {
-    deltafs_dir *dir; /* for attributes and epochs */
+    const char *command; /* for messages */
+    deltafs_dir *dir;    /* for attributes and epochs */
     int has_bytes_keys;
     uint32_t value_size; /* of all values, or 0 if sizes differ */
     int has_keys;        /* keys are given: the rows are trajectories */
@@ -97,6 +98,22 @@ struct export_source {
 
 /* Give all rows to the format. */
 int export_read(struct export_source *s, struct export *x, const struct export_format *format);
+
+/* ---- All of it (export_make.c) ---- */
+
+/* What the command line says. */
+struct export_request {
+    const char *keys_file, *fields, *to;
+    struct command_range epochs;
+    const struct export_format *format;
+    int is_hex, is_forced;
+};
+
+/* Open the directory, and collect the keys: of the operands behind the first, and of the file. x->command is set. */
+int export_open(struct export *x, const struct export_request *r, const struct command_call *c, struct key_list *keys);
+/* Write the file. */
+int export_make(struct export *x, const struct export_request *r, struct key_list *keys);
+void export_close(struct export *x, struct key_list *keys);
 
 extern const struct export_format export_csv, export_jsonl, export_npy, export_npz, export_parquet;
 

@@ -25,14 +25,14 @@ int export_columns_make(struct export *x, const char *schema)
 {
     x->schema = strdup(schema);
     if (!x->schema)
-        return text_fail(EXIT_TROUBLE, "export: no memory for a schema");
+        return text_fail(EXIT_TROUBLE, "%s: no memory for a schema", x->command);
     int code = *schema != '\0' ? text_of_call(deltafs_schema_parse(schema, &x->fields)) : EXIT_OK;
     if (code != EXIT_OK)
         return code;
     x->columns = EXPORT_VALUES + (x->fields ? deltafs_schema_count(x->fields) : 1);
     x->column = calloc(x->columns, sizeof *x->column);
     if (!x->column)
-        return text_fail(EXIT_TROUBLE, "export: no memory for %zu columns", x->columns);
+        return text_fail(EXIT_TROUBLE, "%s: no memory for %zu columns", x->command, x->columns);
     columns_take(x);
     return EXIT_OK;
 }

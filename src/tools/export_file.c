@@ -27,7 +27,7 @@ static int export_file_check_old(struct export_file *f, const struct stat *st)
     char real[PATH_MAX];
 
     if (!S_ISREG(st->st_mode))
-        return text_fail(EXIT_TROUBLE, "%s: not a plain file; no export takes its place", f->to);
+        return text_fail(EXIT_TROUBLE, "%s: not a plain file, so it is not replaced", f->to);
     if (!f->is_forced)
         return text_fail(EXIT_TROUBLE, "%s: there is a file of this name; --force replaces it", f->to);
     f->mode = st->st_mode & 07777;
@@ -68,7 +68,7 @@ int export_file_make(struct export_file *f, const char *name, struct export *x)
     if (code != EXIT_OK)
         return code;
     copy_hold_signals();
-    aside_name("export", f->to, f->folder, f->aside);
+    aside_name(x->command, f->to, f->folder, f->aside);
     int fd = open(f->aside, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     x->file = fd >= 0 ? fdopen(fd, "r+") : NULL;
     if (!x->file) {

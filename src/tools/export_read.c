@@ -56,7 +56,7 @@ struct reading {
 static int read_fail(const struct reading *r, int status)
 {
     const char *message = deltafs_errmsg(NULL);
-    int code = text_fail(text_exit_code(status), "export: %s", message);
+    int code = text_fail(text_exit_code(status), "%s: %s", r->x->command, message);
 
     caret_show("fields", r->source->fields, message);
     return code;
@@ -67,7 +67,7 @@ static int read_begin(struct reading *r)
 {
     r->x->state = calloc(1, r->format->state_size);
     if (!r->x->state)
-        return text_fail(EXIT_TROUBLE, "export: no memory for %s", r->format->name);
+        return text_fail(EXIT_TROUBLE, "%s: no memory for %s", r->x->command, r->format->name);
     r->has_begun = 1;
     return r->format->begin(r->x);
 }
@@ -131,7 +131,7 @@ static int read_sort_keys(struct reading *r)
     r->wanted = calloc(k->count + 1, sizeof *r->wanted);
     r->found = calloc(k->count + 1, 1);
     if (!r->wanted || !r->found)
-        return text_fail(EXIT_TROUBLE, "export: no memory for %zu keys", k->count);
+        return text_fail(EXIT_TROUBLE, "%s: no memory for %zu keys", r->x->command, k->count);
     for (size_t i = 0; i < k->count; i++)
         r->wanted[i] = (struct wanted){k->number[i], k->bytes[i], k->bytes[i] ? k->size[i] : 0, i};
     qsort(r->wanted, k->count, sizeof *r->wanted, wanted_compare_first);
@@ -162,11 +162,11 @@ static void read_name_missing(const struct reading *r, size_t i)
     char key[4 * KEY_MAX + 1];
 
     if (!k->is_bytes) {
-        text_fail(0, "export: key %" PRIu64 " not found%s", k->number[i], where);
+        text_fail(0, "%s: key %" PRIu64 " not found%s", r->x->command, k->number[i], where);
         return;
     }
     text_show(k->bytes[i], k->size[i], key, sizeof key);
-    text_fail(0, "export: key '%s' not found%s", key, where);
+    text_fail(0, "%s: key '%s' not found%s", r->x->command, key, where);
 }
 
 /* Name the first few keys that are not found, and how many more. */
@@ -178,7 +178,8 @@ static void read_report_missing(struct reading *r)
         if (!r->found[i] && missing++ < MISSING_NAMED)
             read_name_missing(r, i);
     if (missing > MISSING_NAMED)
-        text_fail(0, "export: %zu more key%s not found", missing - MISSING_NAMED, text_plural(missing - MISSING_NAMED));
+        text_fail(0, "%s: %zu more key%s not found", r->x->command, missing - MISSING_NAMED,
+                  text_plural(missing - MISSING_NAMED));
     r->source->is_not_found = missing > 0;
 }
 
@@ -235,7 +236,7 @@ static int read_grow(struct reading *r, size_t more)
         return EXIT_OK;
     struct kept *kept = realloc(r->kept, capacity * sizeof *kept);
     if (!kept)
-        return text_fail(EXIT_TROUBLE, "export: no memory for %zu rows", capacity);
+        return text_fail(EXIT_TROUBLE, "%s: no memory for %zu rows", r->x->command, capacity);
     r->kept = kept;
     r->kept_capacity = capacity;
     return EXIT_OK;
@@ -250,7 +251,8 @@ static int read_keep(struct reading *r, const struct deltafs_record *row, size_t
         size += row[i].size;
     struct values *values = code == EXIT_OK ? malloc(sizeof *values + size) : NULL;
     if (!values)
-        return code != EXIT_OK ? code : text_fail(EXIT_TROUBLE, "export: no memory for %zu bytes of values", size);
+        return code != EXIT_OK ? code
+                               : text_fail(EXIT_TROUBLE, "%s: no memory for %zu bytes of values", r->x->command, size);
     values->next = r->values;
     r->values = values;
     uint8_t *to = values->bytes;
