@@ -42,6 +42,24 @@ if [ -n "$python" ] && ! nm -D --undefined-only "$here/.libs/libdeltafs.so" | gr
     grep '^step' c | cmp - python.steps || fail "Python prints another trajectory than C"
 fi
 
+# Particle 5 is in cell 1, 1 of a box (the rest of the cell's number are the edges), and changes the box in each step. The
+# second run repeats two steps, and has other ranks.
+expect 0 mpi 2 "$here/write_vpic" electrons 0 3
+expect 0 mpi 3 "$here/write_vpic" electrons 2 5
+expect 0 deltafs get electrons 5 --format csv
+cut -d, -f 2,7,11- out >got
+cat >wanted <<'ROWS'
+epoch,ux,rank,x,y,z
+0,0.0,0,0.625,0.375,2.0
+1,1.0,1,2.625,0.375,2.0
+2,2.0,0,0.625,0.375,2.0
+3,3.0,1,2.625,0.375,2.0
+4,4.0,2,4.625,0.375,2.0
+5,5.0,1,2.625,0.375,2.0
+ROWS
+cmp got wanted || fail "vpic_deltafs.h: $(cat got)"
+deltafs attr electrons time | grep -q 'time=0.625  from 5' || fail "no time: $(deltafs attr electrons time)"
+
 [ -d "$real" ] || exit 0
 expect 0 bash "$examples/import.slurm" "$real"
 [ "$(wc -l <ten.csv)" -eq 111 ] || fail "ten tracks of 11 steps are $(wc -l <ten.csv) lines"
