@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "tools/cmd.h"
+#include "tools/continuity.h"
 #include "tools/target.h"
 #include "tools/verify.h"
 
@@ -19,7 +20,7 @@ struct damage {
 };
 
 struct verify {
-    int is_all;
+    int is_all, is_continuity;
     struct damage *damage;
     size_t count, capacity;
 };
@@ -114,8 +115,10 @@ static int verify_directory(struct verify *v, const char *path)
              n.damages, text_plural(n.damages));
     if (deltafs_stat(d, &stat) == DELTAFS_OK && !stat.is_closed)
         text_say("%s: not closed: it is being written, or its writer died; committed epochs are not affected", path);
+    if (v->is_continuity)
+        code = continuity_check(d, path, v->is_all);
     deltafs_close(d);
-    return status == DELTAFS_OK ? EXIT_OK : EXIT_TROUBLE;
+    return status == DELTAFS_OK ? code : EXIT_TROUBLE;
 }
 
 static int verify_logical(struct verify *v, const char *path)
@@ -164,6 +167,8 @@ static int verify_one(void *values, const char *path)
         code = verify_index(v, index, path);
     else if (code == EXIT_OK && !is_logical)
         code = verify_directory(v, path);
+    if ((index || is_logical) && v->is_continuity)
+        code = text_fail(EXIT_USAGE, "verify: --continuity is for directories with records; %s is none", path);
     return verified != EXIT_OK ? verified : code;
 }
 
@@ -175,7 +180,11 @@ int verify_path(const char *path)
 }
 
 static const struct command_option options[] = {
-    {"all", 0, NULL, "list all damages", NULL, offsetof(struct verify, is_all)}, {0}};
+    {"continuity", 0, NULL,
+     "also list tracks that jump farther than light moves (columns x, y, z; attributes time, cvac)", NULL,
+     offsetof(struct verify, is_continuity)},
+    {"all", 0, NULL, "list all damages and jumps", NULL, offsetof(struct verify, is_all)},
+    {0}};
 
 const struct command cmd_verify = {.name = "verify",
                                    .usage = "DIR|FILE... [OPTION...]",
