@@ -1,0 +1,53 @@
+#!/bin/sh
+# The commands of deltafs-tutorial(7), one after the other, with the dumps of the real run if they are there. Then its
+# results must be those that the page shows, too.
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/cli_lib.sh"
+need_python
+page=$top_srcdir/man/deltafs-tutorial.7
+here=$(pwd)
+source=$(cd "$top_srcdir" && pwd)
+case $real in /*) ;; *) real=$here/$real ;; esac
+
+python=
+for candidate in "$PYTHON3" /usr/bin/python3; do
+    [ -n "$python" ] || ! "$candidate" -c 'import numpy' 2>"$work/err" || python=$candidate
+done
+# Commands are between .EX and .EE, results between .nf and .fi.
+plain() {
+    sed -n "/^\.$1\$/,/^\.$2\$/{/^\./d; s/\\\\-/-/g; s/\\\\(aq/'/g; p}" "$page"
+}
+plain EX EE >"$work/commands"
+plain nf fi >"$work/results"
+[ "$(grep -c '^deltafs' "$work/commands")" -ge 10 ] && [ -s "$work/results" ] || fail "too few commands in $page"
+if [ -d "$real" ]; then
+    sed -i '/make_vpic/d' "$work/commands"
+fi
+if [ -z "$python" ] || nm -D --undefined-only "$here/.libs/libdeltafs.so" | grep -q __asan_init; then
+    echo "the commands in Python are not run"
+    sed -i '/^python3 <</,/^END$/d' "$work/commands"
+fi
+
+mkdir "$work/bin" "$work/dumps"
+for program in deltafs deltafs-mpi; do
+    ln -s "$here/$program" "$work/bin/$program"
+done
+printf '#!/bin/sh\nexec timeout 60 %s "$@"\n' "$MPIEXEC" >"$work/bin/mpirun"
+printf '#!/bin/sh\nexec "%s" "$@"\n' "${python:-$PYTHON3}" >"$work/bin/python3"
+chmod +x "$work/bin/mpirun" "$work/bin/python3"
+ln -s "$source/tests" "$work/tests"
+[ ! -d "$real" ] || ln -s "$real"/eparticle.* "$work/dumps"
+(
+    cd "$work" || exit 99
+    PATH=$work/bin:$PATH
+    export PATH DELTAFS_LIBRARY="$here/.libs/libdeltafs.so" PYTHONPATH="$source/src/python"
+    sh -e commands >out 2>err
+) || fail "a command of $page: $(tail -n 3 "$work/out") $(cat "$work/err")"
+[ ! -s "$work/err" ] || fail "messages: $(cat "$work/err")"
+for name in tracks.svg energy.svg fastest.csv fastest.npz 480.parquet others; do
+    [ -s "$work/$name" ] || fail "no $name"
+done
+[ "$(wc -l <"$work/fastest")" -eq 10 ] || fail "fastest has other keys than ten"
+[ ! -d "$real" ] || while IFS= read -r line; do
+    stdout_has "$line"
+done <"$work/results"
