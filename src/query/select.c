@@ -54,7 +54,7 @@ static int worker_open(struct worker *w, const deltafs_options *options, struct 
         return error_set(e, DELTAFS_ERR_CHANGED, "%s: was replaced since it was opened; open it again",
                          w->reader->path);
     if (m->keys == KEYS_U64 && !m->is_local)
-        w->reader->wanted = w->eval.wanted;
+        w->reader->wanted = w->select->does_look ? w->eval.test.bytes : w->eval.row.bytes;
     return DELTAFS_OK;
 }
 
@@ -135,6 +135,7 @@ static int select_make(struct deltafs_select *s, const struct deltafs_select_opt
         return status;
     reader_epochs(s->reader, o->range, &first, &s->end);
     s->partitions = m->partitions;
+    s->does_look = m->keys == KEYS_U64 && m->value_size >= 0 && !m->is_local && !s->only.is_given;
     s->next_epoch = s->epoch = first;
     s->left = (uint64_t)(s->end - first) * s->partitions;
     s->top.most = o->top;
@@ -192,6 +193,7 @@ static void worker_fini(struct worker *w)
     if (w->is_started)
         pthread_join(w->thread, NULL);
     deltafs_close(w->dir);
+    looked_fini(&w->looked);
     eval_fini(&w->eval);
 }
 

@@ -1,8 +1,8 @@
 /* Select: the records of a directory that fulfil a condition, or those with the largest values.
  *
  * The work is divided into units: one partition of one epoch. Threads take units in the order of epochs, then
- * partitions. Each thread has a reader of its own. It collects records in batches, evaluates the condition for a batch,
- * and makes rows of the records that pass.
+ * partitions. Each thread has a reader of its own. It evaluates the condition on the columns of a block, or on a batch
+ * of copies of records, and makes rows of the records that pass.
  *
  * The rows of an epoch are collected until all of its units are done. Then the caller gets them by key, while the
  * threads work on the next epoch. If the rows take more than `limit` bytes, the epoch overflows: the caller gets the
@@ -26,6 +26,17 @@ struct unit {
     int is_done;
 };
 
+/* The rows of the portion that is being looked at, and marks, which are their numbers, from 1 on. */
+struct looked {
+    struct buffer rows;  /* of plan.row_size bytes each */
+    struct buffer by;    /* double: the value of each */
+    struct buffer marks; /* uint32_t: of the block's records */
+    size_t count, given; /* `given`: for which there were chunks */
+    struct chunk *chunk; /* rows in the order of their keys, not given yet, */
+    size_t most;         /* at most so many */
+};
+void looked_fini(struct looked *l);
+
 struct worker {
     struct deltafs_select *select;
     pthread_t thread;
@@ -33,6 +44,7 @@ struct worker {
     deltafs_dir *dir;
     struct reader *reader; /* of `dir` */
     struct eval eval;
+    struct looked looked;
     /* The unit, and how many of its records were in the batches before. */
     uint32_t epoch, partition;
     uint64_t records;
@@ -53,6 +65,7 @@ struct deltafs_select {
     struct error *error;
     struct plan plan;
     struct key_set only, except;
+    int does_look;            /* at whole blocks */
     uint32_t partitions, end; /* `end`: the first epoch that is not selected from */
     uint64_t limit;
     struct worker *worker;
@@ -82,6 +95,11 @@ struct deltafs_select {
     int is_sorted; /* `top` */
     struct buffer records, values;
 };
+
+/* Give a chunk of rows to the caller, who frees it. */
+void worker_give(struct worker *w, struct chunk *c);
+/* Read a unit block by block; damage that leaves other blocks readable goes to *damage. */
+int worker_look(struct worker *w, struct error *damage);
 
 /* The thread of a worker. */
 void *worker_run(void *worker);

@@ -4,6 +4,8 @@
 #include "base/short_copy.h"
 #include "query/select_eval.h"
 
+#define EVAL_JOIN_SHARE 8 /* values are joined if more than this part of them pass */
+
 /* ---- Binding ---- */
 
 static void bound_fini(struct bound *x)
@@ -14,21 +16,26 @@ static void bound_fini(struct bound *x)
     *x = (struct bound){0};
 }
 
-/* Note which bytes of a value the expression needs. */
-static void bound_want(const struct bound *x, const struct columns *c, uint8_t *wanted)
+/* Note what the expression needs. */
+static void bound_want(const struct bound *x, struct eval *v, struct wanted *w)
 {
     size_t n;
     const uint32_t *number = expr_columns(x->expr, &n);
 
-    for (size_t i = 0; wanted && i < n; i++)
-        if (number[i] < COLUMN_EPOCH) {
-            const struct deltafs_field *f = deltafs_schema_field(c->schema, number[i]);
-            memset(wanted + f->offset, 1, f->size);
-        }
+    for (size_t i = 0; i < n; i++) {
+        if (number[i] == COLUMN_KEY)
+            v->needs_keys = 1;
+        if (number[i] >= COLUMN_EPOCH)
+            continue;
+        const struct deltafs_field *f = deltafs_schema_field(v->plan->schema, number[i]);
+        w->fields[number[i]] = 1;
+        if (w->bytes)
+            memset(w->bytes + f->offset, 1, f->size);
+    }
 }
 
-static int bound_make(struct bound *x, const struct expr *expr, struct columns *c, enum expr_want want, uint8_t *wanted,
-                      struct error *e)
+static int bound_make(struct bound *x, const struct expr *expr, struct columns *c, enum expr_want want, struct eval *v,
+                      struct wanted *w, struct error *e)
 {
     const struct expr_scope scope = columns_scope(c);
     size_t n;
@@ -42,7 +49,7 @@ static int bound_make(struct bound *x, const struct expr *expr, struct columns *
     x->column = calloc(n + 1, sizeof *x->column);
     if (!x->column)
         return error_no_memory(e, n * sizeof *x->column, "an expression");
-    bound_want(x, c, wanted);
+    bound_want(x, v, w);
     return DELTAFS_OK;
 }
 
@@ -63,11 +70,19 @@ static int eval_bind_outputs(struct eval *v, struct columns *c, struct error *e)
     for (size_t i = 0; i < p->outputs && status == DELTAFS_OK; i++) {
         const struct output *out = &p->output[i];
         if (out->computed)
-            status = plan_blame_output(out, bound_make(&v->output[i], out->computed, c, EXPR_ANY, v->wanted, e), e);
-        else if (v->wanted)
-            memset(v->wanted + out->from, 1, out->size);
+            status = plan_blame_output(out, bound_make(&v->output[i], out->computed, c, EXPR_ANY, v, &v->row, e), e);
+        else if (v->row.bytes)
+            memset(v->row.bytes + out->from, 1, out->size);
     }
     return status;
+}
+
+static void wanted_clear(const struct eval *v, struct wanted *w)
+{
+    if (w->bytes)
+        memset(w->bytes, 0, (size_t)v->plan->manifest->value_size);
+    if (w->fields)
+        memset(w->fields, 0, deltafs_schema_count(v->plan->schema));
 }
 
 int eval_bind(struct eval *v, uint64_t label, struct error *e)
@@ -79,12 +94,15 @@ int eval_bind(struct eval *v, uint64_t label, struct error *e)
     if (v->is_bound && label >= v->first && label <= v->last)
         return DELTAFS_OK;
     eval_unbind(v);
-    if (v->wanted)
-        memset(v->wanted, 0, (size_t)p->manifest->value_size);
+    v->needs_keys = 0;
+    wanted_clear(v, &v->test);
+    wanted_clear(v, &v->row);
     if (p->where)
-        status = plan_blame("where", bound_make(&v->where, p->where, &c, EXPR_CONDITION, v->wanted, e), e);
+        status = plan_blame("where", bound_make(&v->where, p->where, &c, EXPR_CONDITION, v, &v->test, e), e);
     if (status == DELTAFS_OK && p->by)
-        status = plan_blame("by", bound_make(&v->by, p->by, &c, EXPR_NUMBER, v->wanted, e), e);
+        status = plan_blame("by", bound_make(&v->by, p->by, &c, EXPR_NUMBER, v, &v->test, e), e);
+    if (v->row.bytes)
+        memcpy(v->row.bytes, v->test.bytes, (size_t)p->manifest->value_size);
     if (status == DELTAFS_OK)
         status = eval_bind_outputs(v, &c, e);
     v->is_bound = status == DELTAFS_OK;
@@ -93,17 +111,29 @@ int eval_bind(struct eval *v, uint64_t label, struct error *e)
     return status;
 }
 
+static int wanted_init(struct wanted *w, size_t bytes, size_t fields, int has_bytes, struct error *e)
+{
+    w->fields = calloc(fields + 1, 1);
+    w->bytes = has_bytes ? calloc(bytes + 1, 1) : NULL;
+    return w->fields && (w->bytes || !has_bytes) ? DELTAFS_OK : error_no_memory(e, bytes + fields, "a value");
+}
+
 int eval_init(struct eval *v, const struct plan *p, struct error *e)
 {
+    size_t fields = p->schema ? deltafs_schema_count(p->schema) : 0;
+
     *v = (struct eval){.plan = p};
     v->output = calloc(p->outputs + 1, sizeof *v->output);
     v->computed = calloc(p->outputs + 1, BATCH * sizeof *v->computed);
-    if (!v->output || !v->computed)
+    v->field = calloc(fields + 1, sizeof *v->field);
+    v->column = calloc(fields + 1, sizeof *v->column);
+    if (!v->output || !v->computed || !v->field || !v->column)
         return error_no_memory(e, p->outputs * BATCH * sizeof *v->computed, "computed columns");
-    if (p->is_whole || !p->schema)
+    if (!p->schema)
         return DELTAFS_OK;
-    v->wanted = calloc((size_t)p->manifest->value_size + 1, 1);
-    return v->wanted ? DELTAFS_OK : error_no_memory(e, (size_t)p->manifest->value_size, "a value");
+    int status = wanted_init(&v->test, (size_t)p->manifest->value_size, fields, 1, e);
+    return status == DELTAFS_OK ? wanted_init(&v->row, (size_t)p->manifest->value_size, fields, !p->is_whole, e)
+                                : status;
 }
 
 void eval_fini(struct eval *v)
@@ -112,7 +142,14 @@ void eval_fini(struct eval *v)
         eval_unbind(v);
     free(v->output);
     free(v->computed);
-    free(v->wanted);
+    for (size_t i = 0; v->plan && v->plan->schema && v->column && i < deltafs_schema_count(v->plan->schema); i++)
+        buffer_fini(&v->column[i]);
+    free(v->column);
+    free(v->field);
+    free(v->test.bytes);
+    free(v->test.fields);
+    free(v->row.bytes);
+    free(v->row.fields);
     buffer_fini(&v->batch.values);
     buffer_fini(&v->batch.key_bytes);
 }
@@ -173,9 +210,12 @@ static void bound_place(struct bound *x, struct eval *v)
     for (size_t i = 0; i < n; i++) {
         struct expr_column *c = &x->column[i];
         if (number[i] == COLUMN_KEY) {
-            *c = (struct expr_column){b->key, 8};
+            *c = (struct expr_column){v->block ? v->keys + 8 * v->at : b->key, 8};
         } else if (number[i] == COLUMN_EPOCH) {
             *c = (struct expr_column){b->label_bytes, 0};
+        } else if (v->block) {
+            *c = v->field[number[i]];
+            c->first = (const uint8_t *)c->first + v->at * c->stride;
         } else {
             c->first = b->values.bytes + deltafs_schema_field(v->plan->schema, number[i])->offset;
             c->stride = (size_t)v->plan->manifest->value_size;
@@ -225,11 +265,10 @@ static void rows_size(const struct eval *v, const uint8_t *pass, size_t *values,
         }
 }
 
-size_t eval_put_row(const struct eval *v, size_t i, uint8_t *row)
+/* Write the row of record `i` of the batch, which has this value; returns its bytes. */
+static size_t put_row(const struct eval *v, size_t i, const uint8_t *value, size_t size, uint8_t *row)
 {
     const struct plan *p = v->plan;
-    const size_t at = before(v->batch.value_end, i), size = v->batch.value_end[i] - at;
-    const uint8_t *value = v->batch.values.bytes + at;
     uint64_t bits;
 
     if (p->is_whole) {
@@ -247,6 +286,80 @@ size_t eval_put_row(const struct eval *v, size_t i, uint8_t *row)
     }
     return p->row_size;
 }
+
+size_t eval_put_row(const struct eval *v, size_t i, uint8_t *row)
+{
+    const size_t at = before(v->batch.value_end, i);
+
+    return put_row(v, i, v->batch.values.bytes + at, v->batch.value_end[i] - at, row);
+}
+
+/* ---- Blocks ---- */
+
+/* Decode the columns of these fields. */
+static int eval_decode(struct eval *v, const uint8_t *fields, struct error *e)
+{
+    const deltafs_schema *schema = v->plan->schema;
+    size_t n = schema ? deltafs_schema_count(schema) : 0;
+    int status = DELTAFS_OK;
+
+    for (size_t i = 0; i < n && status == DELTAFS_OK; i++) {
+        if (!fields[i] || v->field[i].first)
+            continue;
+        const struct deltafs_field *f = deltafs_schema_field(schema, i);
+        status = buffer_reserve(&v->column[i], v->block->count * (size_t)f->size, "a column", e);
+        if (status == DELTAFS_OK)
+            v->field[i].first = block_column(v->block, f->offset, f->size, v->column[i].bytes, &v->field[i].stride);
+    }
+    return status;
+}
+
+int eval_set_block(struct eval *v, struct block *b, const uint8_t *keys, struct error *e)
+{
+    v->block = b;
+    v->keys = keys;
+    v->has_rows = 0;
+    for (size_t i = 0; v->plan->schema && i < deltafs_schema_count(v->plan->schema); i++)
+        v->field[i].first = NULL;
+    return eval_decode(v, v->test.fields, e);
+}
+
+void eval_set_part(struct eval *v, size_t at, size_t n)
+{
+    v->at = at;
+    v->batch.n = n;
+}
+
+/* Decode what the rows need: all values at once if many records pass. */
+static int eval_want_rows(struct eval *v, size_t count, struct error *e)
+{
+    int status = v->has_rows ? DELTAFS_OK : block_want(v->block, v->row.bytes, e);
+
+    v->has_rows = 1;
+    if (status == DELTAFS_OK)
+        status = eval_decode(v, v->row.fields, e);
+    return status == DELTAFS_OK && count > v->batch.n / EVAL_JOIN_SHARE ? block_join(v->block, v->row.bytes, e)
+                                                                        : status;
+}
+
+int eval_part_rows(struct eval *v, const uint8_t *pass, size_t count, uint8_t *rows, struct error *e)
+{
+    int status = eval_want_rows(v, count, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    eval_compute(v);
+    for (size_t i = 0; i < v->batch.n; i++) {
+        size_t size;
+        if (!pass[i])
+            continue;
+        const uint8_t *value = block_value(v->block, (uint32_t)(v->at + i), &size);
+        rows += put_row(v, i, value, size, rows);
+    }
+    return DELTAFS_OK;
+}
+
+/* ---- Copies of records ---- */
 
 int eval_rows(struct eval *v, const uint8_t *pass, size_t count, struct chunk **out, struct error *e)
 {

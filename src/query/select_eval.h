@@ -1,7 +1,10 @@
-/* One thread's evaluation: records are collected in batches; of those that pass, rows are made. */
+/* One thread's evaluation, for batches: of records that pass, rows are made. A batch is a part of a block, of whose
+ * columns only those are decoded that an expression names. Where there are no such blocks (values of any size, keys of
+ * bytes, records that stay with their writers, lookups of keys), it is filled with copies of records. */
 #ifndef DELTAFS_QUERY_SELECT_EVAL_H
 #define DELTAFS_QUERY_SELECT_EVAL_H
 
+#include "directory/format/block.h"
 #include "query/select_plan.h"
 
 #define BATCH       1024u             /* records, a multiple of what expressions take at a time */
@@ -33,6 +36,12 @@ struct bound {
     struct expr_column *column;
 };
 
+/* What is needed of a value. */
+struct wanted {
+    uint8_t *bytes;  /* for each byte of a value whether it is; NULL: all, or there is no schema */
+    uint8_t *fields; /* for each field of the schema whether an expression uses it */
+};
+
 struct eval {
     const struct plan *plan;
     int is_bound;
@@ -40,8 +49,17 @@ struct eval {
     struct bound where, by;
     struct bound *output; /* of the computed outputs; the others are not used */
     double *computed;     /* BATCH values of each output */
-    uint8_t *wanted;      /* for each byte of a value whether a column of it is used; NULL: unknown */
+    struct wanted test;   /* by where and by, */
+    struct wanted row;    /* and by the rows, too */
+    int needs_keys;       /* an expression uses the key */
     struct batch batch;
+    struct expr_column *field; /* where the batch has each field of the schema */
+    /* Of a block: */
+    struct block *block;
+    const uint8_t *keys;   /* of its records */
+    size_t at;             /* of the batch */
+    struct buffer *column; /* of each field: its values, one after the other */
+    int has_rows;          /* what the rows need is decoded, too */
 };
 
 int eval_init(struct eval *v, const struct plan *p, struct error *e);
@@ -52,6 +70,12 @@ int eval_bind(struct eval *v, uint64_t label, struct error *e);
 int batch_add(struct batch *b, const struct deltafs_record *record, struct error *e);
 int batch_is_full(const struct batch *b);
 struct deltafs_record batch_record(const struct batch *b, size_t i);
+
+/* Let batches be parts of a block, of which v->test is wanted. `keys` as in gather_look. */
+int eval_set_block(struct eval *v, struct block *b, const uint8_t *keys, struct error *e);
+void eval_set_part(struct eval *v, size_t at, size_t n);
+/* Rows of p->row_size bytes of the part's `count` records that pass. */
+int eval_part_rows(struct eval *v, const uint8_t *pass, size_t count, uint8_t *rows, struct error *e);
 
 /* Of all records of the batch: whether they pass the condition; the value to order by. */
 void eval_test(struct eval *v, uint8_t *pass);

@@ -71,7 +71,7 @@ static int worker_must_wait(const struct worker *w)
     return !s->is_stopping && s->held > s->limit && (w->partition != s->taken || s->unit[w->partition].first);
 }
 
-static void worker_give(struct worker *w, struct chunk *c)
+void worker_give(struct worker *w, struct chunk *c)
 {
     struct deltafs_select *s = w->select;
     struct unit *u = &s->unit[w->partition];
@@ -246,11 +246,15 @@ static int worker_unit(struct worker *w)
     w->error.status = DELTAFS_OK;
     w->records = 0;
     w->eval.batch.n = 0;
+    w->eval.batch.label = label;
     int status = eval_bind(&w->eval, label, &w->error);
     if (status != DELTAFS_OK)
         return error_set(&w->error, status, "epoch %llu: %s", (unsigned long long)label, w->error.text);
-    status = s->only.is_given ? worker_get(w, &range, &damage) : worker_scan(w, &range, &damage);
-    if (status == DELTAFS_OK)
+    if (s->does_look)
+        status = worker_look(w, &damage);
+    else
+        status = s->only.is_given ? worker_get(w, &range, &damage) : worker_scan(w, &range, &damage);
+    if (status == DELTAFS_OK && !s->does_look)
         status = worker_flush(w);
     if (status == DELTAFS_OK && damage.status != DELTAFS_OK)
         w->error = damage;

@@ -134,6 +134,11 @@ static int keep_keys(const struct item *it)
     return it->key % 2 == 0 && it->n > 0;
 }
 
+static int keep_few(const struct item *it)
+{
+    return it->key % 2 == 0 && it->n == 7 && it->v > 30;
+}
+
 /* ---- Tests ---- */
 
 static void check_selects(const char *option, const char *value)
@@ -149,6 +154,9 @@ static void check_selects(const char *option, const char *value)
           wanted(keep_some, by_key, want));
     check(d, (struct deltafs_select_options){.where = "v > 1 and n % 7 != 0 and epoch > 0"}, want,
           wanted(keep_some, by_key, want));
+    check(d, (struct deltafs_select_options){.where = "key % 2 == 0 and n > 0"}, want, wanted(keep_keys, by_key, want));
+    check(d, (struct deltafs_select_options){.where = "key % 2 == 0 and n == 7 and v > 30"}, want,
+          wanted(keep_few, by_key, want));
     check(d, (struct deltafs_select_options){.where = "v < v"}, want, 0);
     for (size_t i = 0; i < ALL; i++) {
         keys[i] = items[i].key;
@@ -178,6 +186,7 @@ static void test_selects(void **state)
     check_selects("layout", "local");
     check_selects("codec", "none");
     check_selects("block", "256");
+    check_selects("block", "65536");
 }
 
 /* Columns, computed columns, single numbers; what changes from an epoch to the next. */

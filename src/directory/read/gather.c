@@ -42,8 +42,9 @@ struct gather {
     size_t reported_count;
     struct buffer reported; /* uint32_t: writers whose damaged headers have been reported */
     struct buffer positions, values;
-    struct buffer table, next, targets; /* uint32_t: a hash table of targets, and the next ref of the same target */
-    struct buffer away, away_records;   /* struct ref, struct ref_record: of value logs */
+    struct buffer table, next, targets;    /* uint32_t: a hash table of targets, and the next ref of the same target */
+    struct buffer keys, marks, block_keys; /* of a portion's records in the order of its refs, and of a block's */
+    struct buffer away, away_records;      /* struct ref, struct ref_record: of value logs */
     size_t away_count;
     struct buffer pieces, whole;
     struct block block;
@@ -72,6 +73,7 @@ struct stage {
     int64_t size;
     int is_values; /* in value logs */
     int is_full;   /* the values take more than `most` */
+    int has_marks;
 };
 
 /* ---- Value logs ---- */
@@ -104,7 +106,8 @@ void gather_destroy(struct gather *g)
         return;
     gather_forget(g);
     struct buffer *const buffers[] = {&g->reported, &g->positions, &g->values,       &g->table,  &g->next,
-                                      &g->targets,  &g->away,      &g->away_records, &g->pieces, &g->whole};
+                                      &g->targets,  &g->away,      &g->away_records, &g->pieces, &g->whole,
+                                      &g->keys,     &g->marks,     &g->block_keys};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
         buffer_fini(buffers[i]);
     block_fini(&g->block);
@@ -212,6 +215,49 @@ static int gather_take_ref(struct stage *s, struct ref *ref, struct error *e)
     return DELTAFS_OK;
 }
 
+/* The keys of the block's records, where they are known. */
+static int gather_block_keys(struct stage *s, const struct target *t, const uint8_t **out, struct error *e)
+{
+    struct gather *g = s->g;
+    const uint32_t *next = (const uint32_t *)(const void *)g->next.bytes;
+    size_t n = g->block.count * sizeof(uint64_t);
+    int status = buffer_reserve(&g->block_keys, n, "keys", e);
+
+    *out = NULL;
+    if (status != DELTAFS_OK || !s->to->look->needs_keys)
+        return status;
+    memset(g->block_keys.bytes, 0, n);
+    for (uint32_t i = t->first, left = t->count; left > 0; left--, i = next[i])
+        memcpy(g->block_keys.bytes + s->ref[i].place.record * sizeof(uint64_t),
+               g->keys.bytes + s->ref[i].at * sizeof(uint64_t), s->ref[i].wanted * sizeof(uint64_t));
+    *out = g->block_keys.bytes;
+    return DELTAFS_OK;
+}
+
+/* Let the block that is open be looked at, and note the marks. */
+static int gather_look(struct stage *s, const struct target *t, struct error *e)
+{
+    const uint32_t *next = (const uint32_t *)(const void *)s->g->next.bytes, *marks = NULL;
+    uint32_t *out = (uint32_t *)(void *)s->g->marks.bytes;
+    struct block *b = &s->g->block;
+    const uint8_t *keys;
+
+    for (uint32_t i = t->first, left = t->count; left > 0; left--, i = next[i])
+        if (s->ref[i].place.record > b->count || s->ref[i].wanted > b->count - s->ref[i].place.record)
+            return gather_damaged(s->r, s->p, &s->ref[i], "a record there is not of the key that leads to it", e);
+    int status = gather_block_keys(s, t, &keys, e);
+    if (status == DELTAFS_OK)
+        status = s->to->look->look(s->to->look->arg, b, keys, &marks, e);
+    for (uint32_t i = t->first, left = t->count; left > 0 && status == DELTAFS_OK; left--, i = next[i]) {
+        const struct ref *ref = &s->ref[i];
+        s->to->blocks += ref->place.record == 0;
+        if (marks)
+            memcpy(out + ref->at, marks + ref->place.record, ref->wanted * sizeof *out);
+        s->has_marks |= marks != NULL;
+    }
+    return status;
+}
+
 /* Read all of a block that was not read, or not all of it. */
 static int gather_read_whole(struct stage *s, struct io_file *file, const struct leaf_block *at, const uint8_t **bytes,
                              size_t *n, struct error *e)
@@ -290,15 +336,19 @@ static int gather_take_target(struct stage *s, const struct piece *p, const stru
 
     for (uint32_t i = t->first, left = t->count; left > 0; left--, i = next[i])
         wanted += s->ref[i].wanted;
-    if (status == DELTAFS_OK && wanted > s->g->block.count / JOIN_SHARE)
+    if (status == DELTAFS_OK && s->to->look)
+        status = gather_look(s, t, &wrong);
+    else if (status == DELTAFS_OK && wanted > s->g->block.count / JOIN_SHARE)
         status = block_join(&s->g->block, s->r->wanted, &wrong);
+    if (status == DELTAFS_OK && s->to->look)
+        return status;
     if (status == DELTAFS_OK) {
         for (uint32_t i = t->first, left = t->count; left > 0 && status == DELTAFS_OK && !s->is_full;
              left--, i = next[i])
             status = gather_take_ref(s, &s->ref[i], e);
         return status;
     }
-    if (status == DELTAFS_ERR_MEMORY) {
+    if (status == DELTAFS_ERR_MEMORY || status == DELTAFS_ERR_CANCELLED) {
         *e = wrong;
         return status;
     }
@@ -385,36 +435,45 @@ static int ref_is_beside(const struct ref *a, const struct ref *b)
 static int gather_targets(struct stage *s, size_t *count, struct error *e)
 {
     struct gather *g = s->g;
-    size_t size = 2, refs = 0;
+    size_t size = 2;
+    uint32_t from = UINT32_MAX, end = 0;
+    int status = DELTAFS_OK;
 
-    while (size < 2 * s->n)
-        size *= 2;
-    int status = buffer_reserve(&g->table, size * sizeof(uint32_t), "reading", e);
     for (size_t i = 0; i < s->n; i++) {
-        refs = s->record[i].ref >= refs ? s->record[i].ref + 1 : refs;
-        s->ref[s->record[i].ref].wanted = 0;
+        uint32_t ref = s->record[i].ref;
+        from = ref < from ? ref : from;
+        end = ref >= end ? ref + 1 : end;
     }
+    for (uint32_t i = from; i < end; i++)
+        s->ref[i].wanted = 0;
+    for (size_t i = 0; i < s->n; i++)
+        s->ref[s->record[i].ref].wanted++;
+    size_t refs = end > from ? end - from : 0;
+    while (size < 2 * refs)
+        size *= 2;
+    status = buffer_reserve(&g->table, size * sizeof(uint32_t), "reading", e);
     if (status == DELTAFS_OK)
-        status = buffer_reserve(&g->next, refs * sizeof(uint32_t), "reading", e);
+        status = buffer_reserve(&g->next, end * sizeof(uint32_t), "reading", e);
     if (status == DELTAFS_OK)
-        status = buffer_reserve(&g->targets, s->n * sizeof(struct target), "reading", e);
+        status = buffer_reserve(&g->targets, refs * sizeof(struct target), "reading", e);
     if (status != DELTAFS_OK)
         return status;
     uint32_t *table = (uint32_t *)(void *)g->table.bytes, *next = (uint32_t *)(void *)g->next.bytes;
     struct target *target = (struct target *)(void *)g->targets.bytes;
     memset(table, 0, size * sizeof *table);
     *count = 0;
-    for (size_t k = 0; k < s->n; k++) {
-        uint32_t i = s->record[k].ref;
-        if (s->ref[i].is_bad || s->ref[i].wanted++ > 0)
+    for (uint32_t i = from, first = 0; i < end; i++) {
+        struct ref *ref = &s->ref[i];
+        ref->at = first; /* for whole blocks */
+        first += ref->wanted;
+        if (ref->is_bad || ref->wanted == 0)
             continue;
-        const struct leaf_place *place = &s->ref[i].place;
-        uint32_t log = s->is_values ? place->run : 0;
-        size_t at = hash_key(place->at.offset ^ (uint64_t)log << 44) & (size - 1);
-        while (table[at] > 0 && !ref_is_beside(&s->ref[target[table[at] - 1].first], &s->ref[i]))
+        uint32_t log = s->is_values ? ref->place.run : 0;
+        size_t at = hash_key(ref->place.at.offset ^ (uint64_t)log << 44) & (size - 1);
+        while (table[at] > 0 && !ref_is_beside(&s->ref[target[table[at] - 1].first], ref))
             at = (at + 1) & (size - 1);
         if (table[at] == 0) {
-            target[(*count)++] = (struct target){place->at.offset, log, i, i, 1};
+            target[(*count)++] = (struct target){ref->place.at.offset, log, i, i, 1};
             table[at] = (uint32_t)*count;
             continue;
         }
@@ -427,16 +486,13 @@ static int gather_targets(struct stage *s, size_t *count, struct error *e)
     return DELTAFS_OK;
 }
 
-/* Read all records; s->is_full is set if they take too much. */
-static int gather_stage(struct stage *s, struct error *e)
+/* Read the targets; s->is_full is set if they take too much. */
+static int gather_take_targets(struct stage *s, size_t targets, struct error *e)
 {
     struct piece pieces[PIECES];
-    size_t targets;
-    int status = gather_targets(s, &targets, e);
     const struct target *t = (const struct target *)(const void *)s->g->targets.bytes;
+    int status = DELTAFS_OK;
 
-    s->used = 0;
-    s->is_full = 0;
     for (size_t at = 0; status == DELTAFS_OK && at < targets && !s->is_full;) {
         size_t count = 0, total = 0;
         for (; at < targets && count < PIECES && total < PIECES_MAX; total += pieces[count++].length) {
@@ -446,6 +502,16 @@ static int gather_stage(struct stage *s, struct error *e)
         status = gather_take_pieces(s, t, pieces, count, total, e);
     }
     return status;
+}
+
+static int gather_stage(struct stage *s, struct error *e)
+{
+    size_t targets;
+    int status = gather_targets(s, &targets, e);
+
+    s->used = 0;
+    s->is_full = 0;
+    return status == DELTAFS_OK ? gather_take_targets(s, targets, e) : status;
 }
 
 /* Gather `n` records, and give each. */
@@ -516,6 +582,44 @@ static int gather_locate(void *stage, const struct ref *ref, uint64_t key, const
     return DELTAFS_OK;
 }
 
+/* The keys in the order of the refs. */
+static void gather_sort_keys(struct stage *s)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        struct ref *ref = &s->ref[s->record[i].ref];
+        put_u64(s->g->keys.bytes + (ref->at + ref->seen++) * sizeof(uint64_t), s->record[i].key);
+    }
+}
+
+/* Let the blocks of all records be looked at, and give the records that have marks. */
+static int gather_blocks(struct stage *s, struct ref *refs, const struct ref_record *records, size_t n, struct error *e)
+{
+    const struct gather_look *look = s->to->look;
+    size_t targets;
+
+    s->ref = refs;
+    s->record = records;
+    s->n = n;
+    int status = buffer_reserve(&s->g->marks, n * sizeof(uint32_t) + 1, "records", e);
+    if (status == DELTAFS_OK && look->needs_keys)
+        status = buffer_reserve(&s->g->keys, n * sizeof(uint64_t) + 1, "keys", e);
+    if (status == DELTAFS_OK)
+        status = gather_targets(s, &targets, e);
+    if (status != DELTAFS_OK)
+        return status;
+    memset(s->g->marks.bytes, 0, n * sizeof(uint32_t));
+    if (look->needs_keys)
+        gather_sort_keys(s);
+    status = gather_take_targets(s, targets, e);
+    const uint32_t *marks = (const uint32_t *)(const void *)s->g->marks.bytes;
+    for (size_t i = 0; i < n && s->has_marks && status == DELTAFS_OK; i++) {
+        uint32_t mark = marks[refs[records[i].ref].at++];
+        if (mark > 0)
+            status = look->give(look->arg, records[i].key, mark, e);
+    }
+    return status == DELTAFS_OK ? look->end(look->arg, e) : status;
+}
+
 int gather(struct reader *r, struct part_reader *p, struct ref *refs, const struct ref_record *records, size_t n,
            size_t most, struct gather_to *to, struct error *e)
 {
@@ -523,6 +627,8 @@ int gather(struct reader *r, struct part_reader *p, struct ref *refs, const stru
     struct gather *g = r->gather;
     struct stage s = {.r = r, .p = p, .g = g, .to = to, .out = &g->positions, .size = manifest_stored_size(m)};
 
+    if (to->look)
+        return gather_blocks(&s, refs, records, n, e);
     if (m->is_local) {
         int status = buffer_reserve(&g->away, n * sizeof *refs, "reading", e);
         if (status == DELTAFS_OK)

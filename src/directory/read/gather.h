@@ -16,7 +16,8 @@ struct ref {
     int is_bad; /* the rest cannot be read, and that has been reported */
     /* Used by gather: */
     uint32_t wanted; /* records, in the portion that is being gathered */
-    uint32_t at;     /* of the next one in memory */
+    uint32_t at;     /* of the next one in memory; its number among those of a portion if whole blocks are looked at */
+    uint32_t seen;   /* records of it whose keys are known */
     uint8_t tag;     /* of a value log's record */
 };
 
@@ -26,7 +27,23 @@ struct ref_record {
     uint32_t ref;
 };
 
+/* Whole blocks instead of copies of their values. A call that returns another status than DELTAFS_OK ends the
+ * gathering, but if it is DELTAFS_ERR_DAMAGED for a block, only this block is left out. */
+struct gather_look {
+    int needs_keys;
+    /* A block, of which the reader's wanted bytes are there. `keys` are those of its records, as 8 bytes each, where
+     * the records are gathered; NULL if they are not needed. *marks gets a number for each record, 0 for those that
+     * give is not to be called for; NULL: for none. */
+    int (*look)(void *arg, struct block *b, const uint8_t *keys, const uint32_t **marks, struct error *e);
+    /* A record with its mark, in order. */
+    int (*give)(void *arg, uint64_t key, uint32_t mark, struct error *e);
+    /* All records of a portion have been given: its marks are used again. */
+    int (*end)(void *arg, struct error *e);
+    void *arg;
+};
+
 struct gather_to {
+    const struct gather_look *look; /* NULL: give is called for each record */
     /* Called for each record in order; `stored` is NULL for one that cannot be read. What it returns ends the
      * gathering, unless it is DELTAFS_OK. */
     int (*give)(void *arg, const struct ref *ref, uint64_t key, const uint8_t *stored, size_t size, struct error *e);
