@@ -9,7 +9,8 @@
 
 struct canvas {
     const struct canvas_kind *kind;
-    FILE *file; /* gets the picture */
+    FILE *file;       /* gets the picture */
+    const char *name; /* of the file, for messages */
     double width, height;
     void *state; /* of the kind */
 };
@@ -35,7 +36,7 @@ struct lettering {
 
 struct canvas_kind {
     const char *suffix;
-    /* 0, or -1 with a message in error_text. */
+    /* These two print a message if they fail, and return the exit code. */
     int (*begin)(struct canvas *c);
     int (*end)(struct canvas *c); /* the picture is in the file, which is to be flushed; called after begin */
     /* What is drawn from now on belongs to a thing of this name; NULL: to none. */

@@ -83,7 +83,7 @@ struct png {
     void *surface, *context;
 };
 
-static int png_load(struct cairo *f)
+static int png_load(const struct canvas *c, struct cairo *f)
 {
     char name[64];
     void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
@@ -95,17 +95,18 @@ static int png_load(struct cairo *f)
             library = NULL;
         memcpy((char *)f + i * sizeof symbol, &symbol, sizeof symbol);
     }
-    return library ? EXIT_OK
-                   : text_fail(EXIT_TROUBLE,
-                               "plot: PNG needs the library cairo: %s; make it .svg, which needs none, "
-                               "or install cairo (Debian: libcairo2)",
-                               dlerror());
+    if (library)
+        return EXIT_OK;
+    return text_fail(EXIT_TROUBLE,
+                     "plot: %s: PNG needs the library cairo (Debian: libcairo2), but %s; install it, or end "
+                     "the name with .svg, which needs no library",
+                     c->name, dlerror());
 }
 
 static int png_begin(struct canvas *c)
 {
     struct png *p = calloc(1, sizeof *p);
-    int code = p ? png_load(&p->f) : text_fail(EXIT_TROUBLE, "plot: no memory for a picture");
+    int code = p ? png_load(c, &p->f) : text_fail(EXIT_TROUBLE, "plot: no memory for a picture");
 
     if (code != EXIT_OK) {
         free(p);
@@ -134,7 +135,7 @@ static int png_end(struct canvas *c)
     if (status == SUCCESS)
         status = p->f.surface_write_to_png_stream(p->surface, png_write, c->file);
     if (status != SUCCESS)
-        code = text_fail(EXIT_TROUBLE, "plot: cannot write the picture: %s",
+        code = text_fail(EXIT_TROUBLE, "cannot write to %s: %s", c->name,
                          errno != 0 ? strerror(errno) : p->f.status_to_string(status));
     p->f.destroy(p->context);
     p->f.surface_destroy(p->surface);

@@ -29,7 +29,7 @@ static int svg_begin(struct canvas *c)
 static int svg_end(struct canvas *c)
 {
     fputs("</svg>\n", c->file);
-    return ferror(c->file) ? text_fail(EXIT_TROUBLE, "plot: cannot write the picture: %s", strerror(errno)) : EXIT_OK;
+    return ferror(c->file) ? text_fail(EXIT_TROUBLE, "cannot write to %s: %s", c->name, strerror(errno)) : EXIT_OK;
 }
 
 static void svg_group(struct canvas *c, const char *name)

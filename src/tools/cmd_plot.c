@@ -224,18 +224,36 @@ static int plot_grow(void **array, size_t count, size_t *capacity, size_t size)
     return EXIT_OK;
 }
 
+/* A key as a text, which can be drawn, and be in an SVG: what is not a character becomes U+FFFD. */
+static void plot_label(const struct deltafs_record *row, char *out)
+{
+    char shown[4 * KEY_MAX + 1];
+    size_t n = (size_t)snprintf(shown, sizeof shown, "%llu", (unsigned long long)row->key), length;
+
+    if (row->key_bytes) {
+        text_show(row->key_bytes, row->key_size, shown, sizeof shown);
+        n = strlen(shown);
+    }
+    for (size_t i = 0; i<n; i += length> 0 ? length : 1) {
+        length = text_utf8_length(shown + i, n - i);
+        if (length == 0 ||
+            (length == 3 && (!memcmp(shown + i, "\xef\xbf\xbe", 3) || !memcmp(shown + i, "\xef\xbf\xbf", 3))))
+            out = stpcpy(out, "\xef\xbf\xbd");
+        else
+            out = (char *)memcpy(out, shown + i, length) + length;
+    }
+    *out = '\0';
+}
+
 /* Begin the track of the row. */
 static int plot_add_track(struct plot *p, const struct deltafs_record *row)
 {
-    char label[4 * KEY_MAX + 1];
+    char label[3 * 4 * KEY_MAX + 1];
     int code = plot_grow((void **)&p->track, p->tracks, &p->track_capacity, sizeof *p->track);
 
     if (code != EXIT_OK)
         return code;
-    if (row->key_bytes)
-        text_show(row->key_bytes, row->key_size, label, sizeof label);
-    else
-        snprintf(label, sizeof label, "%llu", (unsigned long long)row->key);
+    plot_label(row, label);
     char *copy = strdup(label);
     if (!copy)
         return text_fail(EXIT_TROUBLE, "plot: no memory for a key");

@@ -149,7 +149,7 @@ static char *text_factor(char *to, double factor)
     char number[16];
     double power = round(log10(factor));
 
-    if (fabs(log10(factor) - power) > 1e-9)
+    if (!(fabs(log10(factor) - power) < 1e-9)) /* not that of 0 either */
         return to + sprintf(to, "%.6g", factor);
     int n = sprintf(number, "%.0f", power);
     return text_raise(stpcpy(to, "10"), number, (size_t)n);
@@ -526,7 +526,7 @@ static void draw_all(struct drawing *d, size_t *of)
 
 int plot_draw(const struct plot *p)
 {
-    struct drawing d = {.plot = p, .canvas = {.kind = p->kind, .file = p->x.file}};
+    struct drawing d = {.plot = p, .canvas = {.kind = p->kind, .file = p->x.file, .name = p->x.name}};
     size_t longest = 0;
     struct span c = span_of(p, PLOT_COLOR);
 

@@ -91,7 +91,7 @@ grep -q '>u (×10⁶)<' "$work/p.svg" || fail "the first column over epochs"
 
 # Keys of bytes, with what XML and a legend cannot have.
 long=éééééééééééééééééééé
-printf '1 3c2622013e 0000803f\n1 %s 0000803f\n' "$(printf %s $long | od -An -v -tx1 | tr -d ' \n')" |
+printf '1 3c2622013e 0000803f\n1 61e962efbfbf 0000803f\n1 %s 0000803f\n' "$(printf %s $long | od -An -v -tx1 | tr -d ' \n')" |
     "$put_records" "$work/b" keys=bytes schema=a:f4 || fail put_records
 expect 0 "$deltafs" plot "$work/b" --hex 3c2622013e -o "$work/p.svg"
 "$PYTHON3" "$cli/plot_check.py" svg "$work/p.svg" >"$work/shown" || fail "keys of bytes"
@@ -99,6 +99,9 @@ shown 'track <&"\x01>: parts=0 points=1 colors=1'
 expect 0 "$deltafs" plot "$work/b" $long -o "$work/p.svg"
 "$PYTHON3" "$cli/plot_check.py" svg "$work/p.svg" >"$work/shown" || fail "keys of bytes"
 shown "text éééééééééééééé…"
+expect 0 "$deltafs" plot "$work/b" --hex 61e962efbfbf -o "$work/p.svg"
+"$PYTHON3" "$cli/plot_check.py" svg "$work/p.svg" >"$work/shown" || fail "keys of bytes"
+shown "text a�b�"
 
 # ---- PNG
 
@@ -111,9 +114,12 @@ if "$PYTHON3" -c 'import ctypes; ctypes.CDLL("libcairo.so.2")' 2>"$work/err"; th
     [ "$size" = "size $((2 * $2)) $((2 * $3))" ] || fail "the PNG is not twice as large as the SVG: $size, $*"
 else
     echo "no PNG is made: there is no cairo"
-    expect 3 "$deltafs" plot "$work/d" 1 -o "$work/p.png"
-    says "PNG needs the library cairo"
 fi
+mkdir "$work/none"
+: >"$work/none/libcairo.so.2"
+expect 3 env LD_LIBRARY_PATH="$work/none" "$deltafs" plot "$work/d" 1 -o "$work/p2.png"
+says "plot: $work/p2.png: PNG needs the library cairo"
+[ ! -f "$work/p2.png" ] || fail "a picture without cairo"
 
 # ---- The file
 
@@ -138,7 +144,7 @@ for suffix in svg png; do
         exec "$deltafs" plot "$work/d" 1 2 3 --color e -o "$work/f/p.$suffix" 2>"$work/err"
     )
     [ $? -eq 3 ] || fail "$suffix: a full disk"
-    says "plot: "
+    says " $work/f/p.$suffix: "
 done
 expect 3 "$deltafs" plot "$work/d" 1 -o "$work/f/none/p.svg"
 says "cannot be made in $work/f/none: No such file"
