@@ -311,8 +311,9 @@ static double draw_width(const struct plot *p)
 
 static struct pen draw_pen(const struct drawing *d, size_t track)
 {
-    return (struct pen){
-        .rgb = key_colors[track % COLORS], .width = draw_width(d->plot), .is_dashed = track / COLORS % 2 == 1};
+    return (struct pen){.rgb = key_colors[track % COLORS],
+                        .width = draw_width(d->plot),
+                        .is_dashed = d->plot->tracks <= LEGEND_MOST && track >= COLORS};
 }
 
 /* The mean of the steps of a track along a column that are not longer than `longest`; 0 if there are none. */
@@ -416,7 +417,8 @@ static void track_dots(struct drawing *d, struct pen pen, const size_t *of, size
         if (of[i] == SIZE_MAX || !(d->is_marked || is_alone || (is_still && i == 0)))
             continue;
         uint32_t rgb = d->has_color ? draw_color(d, d->plot->point[of[i]].value[PLOT_COLOR]) : pen.rgb;
-        d->canvas.kind->dot(&d->canvas, rgb, d->place[i], i + 1 == n && d->is_marked ? 4 : 2.2);
+        double radius = !d->is_marked ? pen.width : i + 1 == n ? 4 : 2.2;
+        d->canvas.kind->dot(&d->canvas, rgb, d->place[i], radius);
     }
 }
 

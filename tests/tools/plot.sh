@@ -27,7 +27,7 @@ END
 picture() {
     expect 0 "$deltafs" plot "$work/d" "$@" -o "$work/p.svg"
     [ ! -s "$work/out" ] && [ ! -s "$work/err" ] || fail "a plot prints: $(cat "$work/out" "$work/err")"
-    "$PYTHON3" "$cli/plot_check.py" svg "$work/p.svg" >"$work/shown" || fail "plot $*"
+    "$PYTHON3" -SE "$cli/plot_check.py" svg "$work/p.svg" >"$work/shown" || fail "plot $*"
 }
 # shown LINE...: the picture shows these.
 shown() {
@@ -83,7 +83,7 @@ for epoch in range(50):
     "$put_records" "$work/many" schema=u:f8,v:f8 || fail put_records
 "$deltafs" select "$work/many" --format keys >"$work/keys" || fail select
 expect 0 "$deltafs" plot "$work/many" --keys "$work/keys" --x u --y v -o "$work/p.svg"
-"$PYTHON3" "$cli/plot_check.py" svg "$work/p.svg" >"$work/shown" || fail "many keys"
+"$PYTHON3" -SE "$cli/plot_check.py" svg "$work/p.svg" >"$work/shown" || fail "many keys"
 [ "$(grep -c 'parts=1 points=0' "$work/shown")" -eq 29 ] || fail "29 lines expected: $(cat "$work/shown")"
 shown "track 0: parts=0 points=1 colors=1" "text u (×10⁷)" "text v (×10⁻⁶)" "text 0"
 expect 0 "$deltafs" plot "$work/many" 1 -o "$work/p.svg"
@@ -94,23 +94,23 @@ long=éééééééééééééééééééé
 printf '1 3c2622013e 0000803f\n1 61e962efbfbf 0000803f\n1 %s 0000803f\n' "$(printf %s $long | od -An -v -tx1 | tr -d ' \n')" |
     "$put_records" "$work/b" keys=bytes schema=a:f4 || fail put_records
 expect 0 "$deltafs" plot "$work/b" --hex 3c2622013e -o "$work/p.svg"
-"$PYTHON3" "$cli/plot_check.py" svg "$work/p.svg" >"$work/shown" || fail "keys of bytes"
+"$PYTHON3" -SE "$cli/plot_check.py" svg "$work/p.svg" >"$work/shown" || fail "keys of bytes"
 shown 'track <&"\x01>: parts=0 points=1 colors=1'
 expect 0 "$deltafs" plot "$work/b" $long -o "$work/p.svg"
-"$PYTHON3" "$cli/plot_check.py" svg "$work/p.svg" >"$work/shown" || fail "keys of bytes"
+"$PYTHON3" -SE "$cli/plot_check.py" svg "$work/p.svg" >"$work/shown" || fail "keys of bytes"
 shown "text éééééééééééééé…"
 expect 0 "$deltafs" plot "$work/b" --hex 61e962efbfbf -o "$work/p.svg"
-"$PYTHON3" "$cli/plot_check.py" svg "$work/p.svg" >"$work/shown" || fail "keys of bytes"
+"$PYTHON3" -SE "$cli/plot_check.py" svg "$work/p.svg" >"$work/shown" || fail "keys of bytes"
 shown "text a�b�"
 
 # ---- PNG
 
 if "$PYTHON3" -c 'import ctypes; ctypes.CDLL("libcairo.so.2")' 2>"$work/err"; then
     expect 0 "$deltafs" plot "$work/d" 1 2 3 --color e -o "$work/p.png"
-    size=$("$PYTHON3" "$cli/plot_check.py" png "$work/p.png") || fail "no complete PNG"
+    size=$("$PYTHON3" -SE "$cli/plot_check.py" png "$work/p.png") || fail "no complete PNG"
     "$deltafs" plot "$work/d" 1 2 3 --color e -o "$work/p.svg" || fail "plot"
     # shellcheck disable=SC2046 # three words
-    set -- $("$PYTHON3" "$cli/plot_check.py" svg "$work/p.svg" | head -n 1)
+    set -- $("$PYTHON3" -SE "$cli/plot_check.py" svg "$work/p.svg" | head -n 1)
     [ "$size" = "size $((2 * $2)) $((2 * $3))" ] || fail "the PNG is not twice as large as the SVG: $size, $*"
 else
     echo "no PNG is made: there is no cairo"
