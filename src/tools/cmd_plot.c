@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "tools/caret.h"
 #include "tools/plot.h"
 
 #define FIELDS_ROOM 1100 /* names of all columns */
@@ -37,6 +36,15 @@ static int plot_check_number(const char *option, const char *name, const char *s
     return code;
 }
 
+/* The message of the library, without its place in a list of fields. */
+static int plot_fail_name(const char *option, int status)
+{
+    static const char place[] = "fields: offset 0: ";
+    const char *message = deltafs_errmsg(NULL), *found = strstr(message, place);
+
+    return text_fail(text_exit_code(status), "plot: --%s: %s", option, found ? found + strlen(place) : message);
+}
+
 static int plot_check(struct plot *p, const char *option, const char *name)
 {
     deltafs_columns *columns;
@@ -46,12 +54,8 @@ static int plot_check(struct plot *p, const char *option, const char *name)
     if (is_own(name))
         return EXIT_OK;
     int status = deltafs_columns_open(p->x.dir, name, &columns);
-    if (status != DELTAFS_OK) {
-        const char *message = deltafs_errmsg(NULL);
-        int code = text_fail(text_exit_code(status), "plot: --%s: %s", option, message);
-        caret_show("fields", name, message);
-        return code;
-    }
+    if (status != DELTAFS_OK)
+        return plot_fail_name(option, status);
     int code = plot_check_number(option, name, deltafs_columns_schema(columns));
     deltafs_columns_close(columns);
     return code;

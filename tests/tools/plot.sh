@@ -164,7 +164,7 @@ wrong "must end with .png or .svg" "$work/d" 1 -o .svg
 wrong "KEY is missing; give keys, or --keys FILE" "$work/d" -o "$work/f/p.svg"
 wrong "key 'x' is no number" "$work/d" x -o "$work/f/p.svg"
 wrong "--x needs --y" "$work/d" 1 --x x -o "$work/f/p.svg"
-wrong "plot: --y: fields: offset 0: no column or attribute is named 'vy'" "$work/d" 1 --y vy -o "$work/f/p.svg"
+wrong "plot: --y: no column or attribute is named 'vy'" "$work/d" 1 --y vy -o "$work/f/p.svg"
 says "the names are: "
 wrong "plot: --color: 't' has no numbers, but text or bytes" "$work/d" 1 --color t -o "$work/f/p.svg"
 wrong "plot: --y: 'x,y' is more than one column" "$work/d" 1 --y x,y -o "$work/f/p.svg"
