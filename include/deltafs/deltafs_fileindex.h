@@ -221,6 +221,12 @@ DELTAFS_API int deltafs_fileindex_table(deltafs_fileindex *index, size_t i, stru
 DELTAFS_API int deltafs_fileindex_verify(deltafs_fileindex *index, deltafs_damage_fn fn, void *arg,
                                          struct deltafs_verify_counts *out);
 
+/* Get the HDF5 that indexing uses: the library that the option hdf5 names; else that of the process; else the first
+ * that is found under HDF5's usual names, which is loaded. *library is what dlsym takes to find HDF5's functions, and
+ * H5open was called. `options` may be NULL for the defaults. DELTAFS_ERR_INVALID: no HDF5 is found.
+ * DELTAFS_ERR_VERSION: it is older than 1.10. */
+DELTAFS_API int deltafs_hdf5_library(const deltafs_options *options, void **library);
+
 #ifdef __cplusplus
 }
 #endif

@@ -69,7 +69,7 @@ static int h5lib_find(struct h5lib *lib, void *object, struct error *e)
 {
     unsigned major = 0, minor = 0, release;
 
-    *lib = (struct h5lib){0};
+    *lib = (struct h5lib){.library = object};
     const char *missing = h5lib_functions(lib, object);
     if (!missing && (lib->version(&major, &minor, &release) < 0 || (major == 1 && minor < 10) || lib->open() < 0))
         return error_set(e, DELTAFS_ERR_VERSION, "HDF5 %u.%u here cannot be used: it must be 1.10 or later", major,
@@ -143,8 +143,8 @@ int h5lib_load(struct h5lib *lib, const char *name, struct error *e)
         return h5lib_find(lib, object, e);
     return error_set(
         e, DELTAFS_ERR_INVALID,
-        "HDF5's shared library is not found%s: install it (Debian: libhdf5-103-1, libhdf5-310), or name it "
-        "in the environment variable DELTAFS_HDF5",
+        "HDF5's shared library is not found%s: install it (Debian: libhdf5-103-1, libhdf5-310, libhdf5-320), or name "
+        "it in the environment variable DELTAFS_HDF5",
         own.status != DELTAFS_OK ? ", and the one that is linked to the program lacks functions" : "");
 }
 

@@ -111,6 +111,7 @@ enum {
     use(int, type_close, "H5Tclose", (h5_id type))
 
 struct h5lib {
+    void *library; /* for dlsym */
 #define H5LIB_POINTER(result, name, symbol, parameters) result(*name) parameters
     H5LIB_FUNCTIONS(H5LIB_POINTER);
 #undef H5LIB_POINTER

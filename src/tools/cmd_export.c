@@ -2,8 +2,8 @@
 #include <string.h>
 #include "tools/export.h"
 
-static const struct export_format *const formats[] = {&export_csv, &export_jsonl, &export_npy, &export_npz,
-                                                      &export_parquet};
+static const struct export_format *const formats[] = {&export_csv,     &export_jsonl,  &export_npy,    &export_npz,
+                                                      &export_openpmd, &export_vtkhdf, &export_parquet};
 
 #define FORMATS (sizeof formats / sizeof formats[0])
 
@@ -14,7 +14,7 @@ static const char *export_parse_format(const char *text, void *out)
             *(const struct export_format **)out = formats[i];
             return NULL;
         }
-    return "is no format; give csv, jsonl, npy, npz or parquet";
+    return "is no format; give csv, jsonl, npy, npz, openpmd, vtkhdf or parquet";
 }
 
 static int export_run(const struct command_call *c)
@@ -35,8 +35,10 @@ static int export_run(const struct command_call *c)
 }
 
 static const struct command_option options[] = {
-    {"format", 0, "F", "csv, jsonl (JSON, an object in each line), npy or npz (NumPy), parquet", export_parse_format,
-     offsetof(struct export_request, format)},
+    {"format", 0, "F",
+     "csv, jsonl (JSON, an object in each line), npy or npz (NumPy), openpmd,\n"
+     "                         vtkhdf (ParaView), parquet",
+     export_parse_format, offsetof(struct export_request, format)},
     {"output", 'o', "FILE", "the file to be made; of csv and jsonl, - is standard output", cmd_parse_text,
      offsetof(struct export_request, to)},
     {"force", 'f', NULL, "replace an existing file", NULL, offsetof(struct export_request, is_forced)},

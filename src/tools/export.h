@@ -115,6 +115,7 @@ int export_open(struct export *x, const struct export_request *r, const struct c
 int export_make(struct export *x, const struct export_request *r, struct key_list *keys);
 void export_close(struct export *x, struct key_list *keys);
 
-extern const struct export_format export_csv, export_jsonl, export_npy, export_npz, export_parquet;
+extern const struct export_format export_csv, export_jsonl, export_npy, export_npz, export_openpmd, export_parquet,
+    export_vtkhdf;
 
 #endif
