@@ -27,6 +27,11 @@ if [ -z "$python" ] || nm -D --undefined-only "$here/.libs/libdeltafs.so" | grep
     echo "the commands in Python are not run"
     sed -i '/^python3 <</,/^END$/d' "$work/commands"
 fi
+printf '1 5 000000000000000000000000\n' | "$put_records" "$work/one" schema=x:f4,y:f4,z:f4 || fail put_records
+"$deltafs" export "$work/one" --format openpmd -o "$work/one.h5" 2>"$work/err" || {
+    echo "vtkhdf and openpmd are not written: there is no HDF5"
+    sed -i '/vtkhdf\|openpmd/d' "$work/commands"
+}
 
 mkdir "$work/bin" "$work/dumps"
 for program in deltafs deltafs-mpi; do
