@@ -101,6 +101,9 @@ struct deltafs_select_options {
     const struct deltafs_range *range; /* of epochs; NULL: all */
     /* Sets of keys; NULL: not given. Only records whose key is in `keys` and in `and_keys`, but not in `not_keys`. */
     const struct deltafs_key_list *keys, *and_keys, *not_keys;
+    /* To divide the work among processes: the partitions of the first epoch of `range` are numbered from 0 on, those
+     * of the next epoch follow, and so on. Only those whose number modulo `parts` is `part`; `parts` 0 or 1: all. */
+    uint32_t part, parts;
 };
 
 typedef struct deltafs_select deltafs_select;
@@ -132,6 +135,10 @@ DELTAFS_API const char *deltafs_select_schema(const deltafs_select *select);
  * first DELTAFS_ERR_DAMAGED or DELTAFS_ERR_IO. DELTAFS_ERR_INVALID: an expression cannot be used for one of the later
  * epochs, because an attribute is another one there. */
 DELTAFS_API int deltafs_select_next(deltafs_select *select, const struct deltafs_record **rows, size_t *count);
+
+/* With `top`: the values by which the rows that deltafs_select_next returned last are ordered, one for each row. They
+ * are valid as long as the rows are. NULL without `top`. */
+DELTAFS_API const double *deltafs_select_values(const deltafs_select *select);
 
 /* End the threads and free everything. Can be called at any time. */
 DELTAFS_API int deltafs_select_close(deltafs_select *select);

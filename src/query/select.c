@@ -82,9 +82,10 @@ static int select_open_readers(struct deltafs_select *s, struct error *e)
 static uint32_t select_threads(const struct deltafs_select *s)
 {
     uint32_t most = team_threads(s->reader->team), processors = thread_processors();
+    uint32_t mine = s->partitions / s->parts + (s->partitions % s->parts > 0); /* of one epoch */
 
     most = most < processors ? most : processors;
-    most = most < s->partitions ? most : s->partitions;
+    most = most < mine ? most : mine;
     return most > 0 ? most : 1;
 }
 
@@ -127,8 +128,14 @@ static int select_make(struct deltafs_select *s, const struct deltafs_select_opt
 {
     const struct manifest *m = &s->reader->manifest;
     uint32_t first;
-    int status = plan_make(&s->plan, m, o, e);
+    int status = DELTAFS_OK;
 
+    s->part = o->part;
+    s->parts = o->parts > 0 ? o->parts : 1;
+    if (s->part >= s->parts)
+        status = error_set(e, DELTAFS_ERR_INVALID, "part: is %u, of %u parts", s->part, s->parts);
+    if (status == DELTAFS_OK)
+        status = plan_make(&s->plan, m, o, e);
     if (status == DELTAFS_OK)
         status = select_take_keys(s, o, e);
     if (status != DELTAFS_OK)
@@ -136,7 +143,7 @@ static int select_make(struct deltafs_select *s, const struct deltafs_select_opt
     reader_epochs(s->reader, o->range, &first, &s->end);
     s->partitions = m->partitions;
     s->does_look = m->keys == KEYS_U64 && m->value_size >= 0 && !m->is_local && !s->only.is_given;
-    s->next_epoch = s->epoch = first;
+    s->next_epoch = s->epoch = s->begin = first;
     s->left = (uint64_t)(s->end - first) * s->partitions;
     s->top.most = o->top;
     s->limit = (s->reader->memory == OPTION_AUTO ? SERIAL_MEMORY_DEFAULT : s->reader->memory) / 2;
@@ -217,6 +224,7 @@ int deltafs_select_close(deltafs_select *s)
     buffer_fini(&s->sorted);
     buffer_fini(&s->records);
     buffer_fini(&s->values);
+    buffer_fini(&s->by);
     pthread_cond_destroy(&s->rows);
     pthread_cond_destroy(&s->work);
     pthread_mutex_destroy(&s->lock);
@@ -377,8 +385,12 @@ static int select_copy(struct deltafs_select *s, size_t *count, struct error *e)
     int status = buffer_reserve(&s->records, n * sizeof(struct deltafs_record) + 1, "rows", e);
     if (status == DELTAFS_OK)
         status = buffer_reserve(&s->values, bytes + 1, "rows", e);
+    if (status == DELTAFS_OK)
+        status = buffer_reserve(&s->by, n * sizeof(double) + 1, "rows", e);
     if (status != DELTAFS_OK)
         return status;
+    for (size_t i = 0; s->plan.by && i < n; i++)
+        ((double *)(void *)s->by.bytes)[i] = s->top.row[s->at + i].by;
     struct deltafs_record *record = (struct deltafs_record *)(void *)s->records.bytes;
     uint8_t *value = s->values.bytes;
     for (size_t i = 0; i < n; value += record[i++].size) {
@@ -410,6 +422,11 @@ int deltafs_select_next(deltafs_select *s, const struct deltafs_record **rows, s
         *count = n;
     }
     return dir_end(s->dir, status);
+}
+
+const double *deltafs_select_values(const deltafs_select *s)
+{
+    return s->plan.by ? (const double *)(const void *)s->by.bytes : NULL;
 }
 
 const char *deltafs_select_schema(const deltafs_select *s)

@@ -65,8 +65,9 @@ struct deltafs_select {
     struct error *error;
     struct plan plan;
     struct key_set only, except;
-    int does_look;            /* at whole blocks */
-    uint32_t partitions, end; /* `end`: the first epoch that is not selected from */
+    int does_look; /* at whole blocks */
+    uint32_t part, parts;
+    uint32_t partitions, begin, end; /* `end`: the first epoch that is not selected from */
     uint64_t limit;
     struct worker *worker;
     uint32_t workers;
@@ -93,7 +94,7 @@ struct deltafs_select {
     struct buffer sorted; /* struct row */
     size_t count, at;
     int is_sorted; /* `top` */
-    struct buffer records, values;
+    struct buffer records, values, by;
 };
 
 /* Give a chunk of rows to the caller, who frees it. */

@@ -236,6 +236,14 @@ static int worker_get(struct worker *w, const struct deltafs_range *range, struc
     return status;
 }
 
+/* Whether the unit belongs to the caller's part of the work. */
+static int worker_is_mine(const struct worker *w)
+{
+    const struct deltafs_select *s = w->select;
+
+    return ((uint64_t)(w->epoch - s->begin) * s->partitions + w->partition) % s->parts == s->part;
+}
+
 static int worker_unit(struct worker *w)
 {
     struct deltafs_select *s = w->select;
@@ -243,6 +251,8 @@ static int worker_unit(struct worker *w)
     const struct deltafs_range range = {label, label};
     struct error damage = {.status = DELTAFS_OK};
 
+    if (!worker_is_mine(w))
+        return DELTAFS_OK;
     w->error.status = DELTAFS_OK;
     w->records = 0;
     w->eval.batch.n = 0;

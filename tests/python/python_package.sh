@@ -23,9 +23,10 @@ DELTAFS_LIBRARY=$(absolute "$top_builddir/.libs/libdeltafs.so")
 PYTHONPATH=$(absolute "$top_srcdir/src/python")
 DELTAFS_COMMAND=$(absolute "$deltafs")
 PUT_RECORDS=$(absolute "$put_records")
+MANUAL=$(absolute "$top_srcdir/man/deltafs-python.7")
 HEADER=$(absolute "$top_srcdir/include/deltafs/deltafs.h")
 REAL=$(absolute "$real")
-export DELTAFS_LIBRARY PYTHONPATH DELTAFS_COMMAND PUT_RECORDS HEADER REAL
+export DELTAFS_LIBRARY PYTHONPATH DELTAFS_COMMAND PUT_RECORDS MANUAL HEADER REAL
 if [ -x "$deltafs_mpi" ]; then
     # Open MPI looks for networks unless told that it is alone, see cli_lib.sh.
     DELTAFS_MPI_COMMAND=$(absolute "$deltafs_mpi")

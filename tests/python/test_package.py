@@ -10,6 +10,7 @@ import doctest
 import glob
 import importlib
 import io
+import math
 import multiprocessing
 import os
 import pickle
@@ -24,7 +25,7 @@ import unittest
 import numpy as np
 
 import deltafs
-from deltafs import _library
+from deltafs import _arrow, _library
 
 LABELS = [0, 100, 200]
 COMMAND = os.environ["DELTAFS_COMMAND"]
@@ -62,6 +63,8 @@ def index_files(index, paths, options):
 def setUpModule():
     rows = [(label, key, struct.pack("<fdq", *value(key, label))) for label in LABELS for key in (1, 2, 3, 4)]
     put("particles", rows[:-1], "schema=x:f4,y:f8,n:i8", "partitions=3")
+    for words in (["dt=0.5"], *([f"time={label / 2}", "--from", str(label)] for label in LABELS), ["r==sqrt(x**2 + y**2)"]):
+        run(COMMAND, "attr", "particles", *words)
     with open("hello", "w") as f:
         f.write("hello world\n")
     run(COMMAND, "cp", "hello", "deltafs:out")
@@ -85,8 +88,8 @@ def data_logs(path):
 class Examples(unittest.TestCase):
     def test_docstrings(self):
         attempted = 0
-        for name in ("deltafs", "deltafs._directory", "deltafs._fileindex", "deltafs._logical"):
-            result = doctest.testmod(importlib.import_module(name), extraglobs={"deltafs": deltafs}, verbose=False)
+        for name in ("", "._arrow", "._directory", "._fileindex", "._logical", "._select"):
+            result = doctest.testmod(importlib.import_module("deltafs" + name), extraglobs={"deltafs": deltafs}, verbose=False)
             self.assertEqual(result.failed, 0, name)
             attempted += result.attempted
         self.assertGreater(attempted, 10)
@@ -141,13 +144,14 @@ class Directories(unittest.TestCase):
         with deltafs.open("particles") as d:
             t = d.track([4, 1, 99])
             self.assertEqual(t.shape, (3, 3))
-            self.assertEqual(t.dtype, np.dtype([("x", "<f4"), ("y", "<f8"), ("n", "<i8")]))
+            self.assertEqual(t.dtype, np.dtype([("x", "<f4"), ("y", "<f8"), ("n", "<i8"), ("r", "<f8")]))
             for row, label in enumerate(LABELS):
                 for column, key in enumerate((4, 1, 99)):
                     if key == 99 or (key, label) == (4, 200):
                         self.assertTrue(all(t.mask[row, column]))
                     else:
-                        self.assertEqual(tuple(t[row, column]), value(key, label))
+                        x, y, n = value(key, label)
+                        self.assertEqual(tuple(t[row, column]), (x, y, n, math.hypot(x, y)))
             self.assertEqual(d.track(2).shape, (3,))
             self.assertEqual(d.track([]).shape, (3, 0))
             self.assertEqual(d.track(np.array([[1, 2], [3, 4]])).shape, (3, 2, 2))
@@ -182,14 +186,102 @@ class Directories(unittest.TestCase):
             ):
                 lines = run(COMMAND, words[0], "particles", *words[1:], "--format", "csv").splitlines()
                 self.assertEqual(lines[0].split(","), list(rows.dtype.names))
-                printed = [(int(k), int(e), float(x), float(y), int(n)) for k, e, x, y, n in csv.reader(lines[1:])]
+                kinds = (int, int, float, float, int, float)
+                printed = [tuple(kind(text) for kind, text in zip(kinds, row)) for row in csv.reader(lines[1:])]
+                rows = np.sort(rows, order=("key", "epoch")) if words[0] == "scan" else rows
+                printed = sorted(printed) if words[0] == "scan" else printed
                 self.assertEqual(printed, rows.tolist())
 
     def test_partitions(self):
         with deltafs.open("particles") as d:
             parts = np.concatenate([d.epoch(100, partition=p) for p in range(d.partitions)])
-            self.assertEqual(parts.tolist(), d.epoch(100).tolist())
+            self.assertEqual(np.sort(parts, order="key").tolist(), np.sort(d.epoch(100), order="key").tolist())
             self.assertEqual(len(parts), 4)
+            stored = [d.records(epochs=100, partition=p, fields="x,y,n") for p in range(d.partitions)]
+            self.assertEqual(np.concatenate(stored).tolist(), d.records(epochs=100, fields=["x", "y", "n"]).tolist())
+
+    def test_fields(self):
+        with deltafs.open("particles") as d:
+            r = np.hypot(*(d.track([3, 1])[name] for name in "xy"))
+            self.assertEqual(d.track([3, 1], fields="r").dtype.names, ("r",))
+            self.assertEqual(d.track([3, 1], fields=["r"])["r"].tolist(), r.tolist())
+            self.assertEqual(d.epoch(100, fields="dt,n")[["dt", "n"]].tolist(), [(0.5, 100 + key) for key in (1, 2, 3, 4)])
+            self.assertEqual(d.records([4], fields="time").tolist(), [(4, 0, 0.0), (4, 100, 50.0)])
+            for call in (d.track, d.records):
+                with self.assertRaisesRegex(deltafs.InvalidError, "fields: offset 2: .*'nothing'"):
+                    call([1], fields="x,nothing")
+            with self.assertRaisesRegex(deltafs.InvalidError, "fields: offset 0"):
+                d.epoch(0, fields="nothing")
+
+    def test_attributes(self):
+        shutil.copytree("particles", "facts")
+        run(COMMAND, "attr", "facts", "grid=1,2,3")
+        run(COMMAND, "attr", "facts", 'code="minipic"')
+        run(COMMAND, "attr", "facts", "x=", "--unit", "0.5 m")
+        with deltafs.open("facts") as d:
+            self.assertEqual(d.attributes.keys(), {"dt", "time", "r", "grid", "code"})
+            self.assertEqual((d.attributes["time"], d.attributes["code"]), (100, "minipic"))
+            self.assertEqual(d.attributes["grid"].tolist(), [1, 2, 3])
+            self.assertEqual([d.attribute("time", label).value for label in LABELS], [0, 50, 100])
+            x = d.attribute("x")
+            self.assertEqual((x.value, x.unit_si, x.unit_dimension), (None, 0.5, (1, 0, 0, 0, 0, 0, 0)))
+            self.assertTrue(d.attribute("r").is_expression)
+            with self.assertRaises(deltafs.NotFoundError):
+                d.attribute("nothing")
+
+    def test_select(self):
+        with deltafs.open("particles") as d:
+            rows = d.records()
+            rows = rows[np.lexsort((rows["key"], rows["epoch"]))]
+            self.assertEqual(d.select().tolist(), rows.tolist())
+            self.assertEqual(d.select("x*2 > 5 and epoch < 200").tolist(), rows[(rows["x"] > 2.5) & (rows["epoch"] < 200)].tolist())
+            self.assertEqual(d.select("x > 100").tolist(), [])
+            self.assertEqual(d.select(epoch=200, keys=[4, 1, 2], not_keys=2)["key"].tolist(), [1])
+            self.assertEqual(d.select(epochs=(None, 0), keys=[], fields="r").tolist(), [])
+            self.assertEqual(d.select(epoch=0, keys=[1, 2, 3], and_keys=[3, 2, 9])["key"].tolist(), [2, 3])
+            self.assertEqual(d.select(top=3, by="-n")["n"].tolist(), [1, 2, 3])
+            self.assertEqual(d.select("r > x", top=1, by="r", fields=["r"]).dtype.names, ("key", "epoch", "r"))
+            for arguments, message in (
+                ({"where": "x > nothing"}, "where: offset 4: .*'nothing'"),
+                ({"top": 3}, "top: give by, too"),
+            ):
+                with self.assertRaisesRegex(deltafs.InvalidError, message):
+                    d.select(**arguments)
+            for arguments in ({"epoch": 1, "epochs": 1}, {"top": 0, "by": "x"}, {"epoch": -1}):
+                with self.assertRaises(ValueError):
+                    d.select(**arguments)
+        put("bytes", [(5, b"a\0".hex(), b"1"), (5, b"b".hex(), b"567")], "keys=bytes")
+        with deltafs.open("bytes") as d:
+            self.assertEqual(d.select("epoch > 1", not_keys="b").tolist(), [(b"a\0", 5, b"1")])
+
+    def test_select_chunks(self):
+        rows = [(1, key, struct.pack("<d", key)) for key in range(20000)]
+        put("many", rows, "schema=a:f8", "codec=none")
+        with deltafs.open("many") as d:
+            with d.select_chunks("a >= 100") as chunks:
+                first = next(chunks)
+                self.assertLess(len(first), 10000)
+                with self.assertRaisesRegex(ValueError, "a selection is open"):
+                    d.refresh()
+                rest = [first, *chunks]
+            self.assertEqual(np.concatenate(rest)["a"].tolist(), list(range(100, 20000)))
+            self.assertEqual(list(chunks), [])
+            d.refresh()
+            open_ = d.select_chunks()
+            child = multiprocessing.get_context("fork").Process(target=open_.close)
+            child.start()
+            child.join(60)
+            self.assertEqual(child.exitcode, 0)
+            next(open_)
+        for call in (lambda: next(open_), lambda: d.select()):
+            with self.assertRaisesRegex(ValueError, "is closed"):
+                call()
+        (log,) = data_logs("many")
+        damage(log, os.path.getsize(log) // 2)
+        with deltafs.open("many") as d:
+            with self.assertRaises(deltafs.DamagedError) as caught:
+                d.select(fields="a")
+            self.assertTrue(10000 < len(caught.exception.partial) < 20000)
 
     def test_refresh(self):
         shutil.copytree("particles", "growing")
@@ -312,7 +404,7 @@ class Conversions(unittest.TestCase):
         self.need("pandas")
         with deltafs.open("particles") as d:
             frame = d.to_pandas([4, 1])
-            self.assertEqual(list(frame.columns), ["key", "epoch", "x", "y", "n"])
+            self.assertEqual(list(frame.columns), ["key", "epoch", "x", "y", "n", "r"])
             self.assertEqual(list(frame.itertuples(index=False, name=None)), d.records([4, 1]).tolist())
             self.assertEqual(len(d.to_pandas(epochs=200)), 3)
             self.assertEqual(frame["n"].dtype, np.int64)
@@ -331,15 +423,32 @@ class Conversions(unittest.TestCase):
             self.assertEqual(data["n"].values.tolist(), [[104, 101], [0, 201]])
 
     def test_arrow(self):
-        self.need("pyarrow")
+        pyarrow = self.need("pyarrow")
         put("types", [(1, 2, b"ab\0\0" + bytes([1, 0, 0xFF]))], "schema=s:S4,v:V2,i:i1")
         for path in ("particles", "types"):
             with deltafs.open(path) as d:
-                table = d.to_arrow()
+                table = pyarrow.table(d.to_arrow())
                 expected = [dict(zip(table.column_names, row)) for row in d.records().tolist()]
                 self.assertEqual(table.to_pylist(), expected)
         kinds = [str(kind) for kind in table.schema.types]
-        self.assertEqual(kinds, ["uint64", "uint64", "binary", "fixed_size_binary[2]", "int8"])
+        self.assertEqual(kinds, ["uint64", "uint64", "large_binary", "fixed_size_binary[2]", "int8"])
+
+    def test_arrow_elsewhere(self):
+        polars, duckdb = self.need("polars"), self.need("duckdb")
+        with deltafs.open("particles") as d:
+            rows = d.select("x > 1")
+            particles = deltafs.to_arrow(rows)  # DuckDB finds it by its name
+            self.assertEqual(polars.DataFrame(particles).rows(), rows.tolist())
+            (found,) = duckdb.sql("select count(*), sum(n) from particles").fetchall()
+            self.assertEqual(found, (len(rows), rows["n"].sum()))
+
+    def test_arrow_is_released(self):
+        pyarrow = self.need("pyarrow")
+        kept = len(_arrow._kept)
+        table = pyarrow.table(deltafs.to_arrow(np.zeros(100, [("x", "f8"), ("s", "S3")])))
+        self.assertGreater(len(_arrow._kept), kept)
+        del table
+        self.assertEqual(len(_arrow._kept), kept)
 
     def test_dask(self):
         self.need("dask.dataframe")
@@ -348,6 +457,7 @@ class Conversions(unittest.TestCase):
             self.assertEqual(frame.npartitions, 9)
             self.assertEqual(float(frame["x"].sum().compute()), float(d.records()["x"].sum()))
             self.assertEqual(len(frame.compute()), 11)
+            self.assertEqual(list(d.to_dask(fields=["r"]).compute().columns), ["key", "epoch", "r"])
             self.assertEqual(d.to_dask(epochs=200)["key"].compute().sum(), 6)
             self.assertEqual(len(d.to_dask(epochs=(1, 2)).compute()), 0)
 
@@ -440,17 +550,39 @@ class RealRun(unittest.TestCase):
     def test_trajectories(self):
         ids = sorted({int(line["id"]) for line in self.lines})
         with deltafs.open("real") as d:
-            t = d.track(ids)
+            names = [name for name in d.dtype.names if name not in "xyz"]
+            t = d.track(ids, fields=names)
             self.assertEqual((t.shape, t.mask["i"].any()), ((11, 50), False))
             for line in self.lines:
                 got = t[d.labels.tolist().index(int(line["step"])), ids.index(int(line["id"]))]
-                self.assertEqual(tuple(got), tuple(float(line[name]) for name in d.dtype.names))
+                self.assertEqual(tuple(got), tuple(float(line[name]) for name in names))
             self.assertTrue(d.track([20480, 81920, 2**63])["i"].mask.all())
+
+    def test_five_lines(self):
+        try:
+            import matplotlib
+        except ImportError:
+            self.skipTest("matplotlib is missing")
+        matplotlib.use("Agg")
+        with open(os.environ["MANUAL"]) as f:
+            page = f.read()
+        (lines,) = re.findall(r"^(import deltafs, .*?savefig.*?)\n", page, re.M | re.S)
+        self.assertEqual(lines.count("\n"), 4)
+        names = {}
+        exec(lines.replace('"particles"', '"real"'), names)
+        self.assertGreater(os.path.getsize("tracks.png"), 10000)
+        with deltafs.open("real") as d:
+            rows = d.epoch(480, fields="ux,uy,uz")
+            u = [rows[name].astype(float) for name in ("ux", "uy", "uz")]
+            order = np.lexsort((rows["key"], -(u[0] * u[0] + u[1] * u[1] + u[2] * u[2])))
+            self.assertEqual(names["top"]["key"].tolist(), rows["key"][order[:10]].tolist())
+        self.assertEqual((names["t"].shape, names["t"]["x"].mask.any()), ((11, 10), False))
 
     def test_epochs(self):
         with deltafs.open("real") as d:
             for label in d.labels[-2:]:
-                rows = d.epoch(label)
+                names = [name for name in d.dtype.names if name not in "xyz"]
+                rows = d.epoch(label, fields=names)
                 expected = []
                 for path in glob.glob(f"{os.environ['REAL']}/eparticle.{label}.*"):
                     with open(path, "rb") as f:
@@ -458,7 +590,7 @@ class RealRun(unittest.TestCase):
                     (n,) = struct.unpack_from("<i", raw, 111)
                     dump = np.zeros(n, rows.dtype)
                     dump["key"] = np.frombuffer(raw, "<u8", n, 115 + 32 * n + 12)
-                    particle = np.dtype([(name, d.dtype[name]) for name in d.dtype.names if name != "rank"])
+                    particle = np.dtype([(name, d.dtype[name]) for name in names if name != "rank"])
                     values = np.frombuffer(raw, particle, n, 115)
                     for name in particle.names:
                         dump[name] = values[name]
@@ -466,8 +598,8 @@ class RealRun(unittest.TestCase):
                     expected.append(dump)
                 expected = np.concatenate(expected)
                 self.assertEqual(np.sort(rows, order="key").tobytes(), np.sort(expected, order="key").tobytes())
-                track = d.track(rows["key"], epochs=label)[0]  # more keys than are looked up at once
-                for name in d.dtype.names:
+                track = d.track(rows["key"], epochs=label, fields=names)[0]  # more keys than are looked up at once
+                for name in names:
                     self.assertEqual(track.data[name].tobytes(), rows[name].tobytes())
 
 

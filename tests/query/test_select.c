@@ -141,6 +141,38 @@ static int keep_few(const struct item *it)
 
 /* ---- Tests ---- */
 
+/* The parts have all records once, and each those of its own partitions. */
+static void check_parts(deltafs_dir *d, uint32_t parts)
+{
+    const struct deltafs_range range = {10, 20};
+    const struct deltafs_record *row;
+    deltafs_select *s;
+    size_t all = 0, count;
+
+    for (uint32_t part = 0; part < parts; part++) {
+        struct deltafs_select_options o = {.struct_size = sizeof o, .range = &range, .part = part, .parts = parts};
+        CHECK_CALL(d, deltafs_select_open(d, &o, &s), DELTAFS_OK);
+        do {
+            CHECK_CALL(d, deltafs_select_next(s, &row, &count), DELTAFS_OK);
+            for (size_t i = 0; i < count; i++)
+                CHECK_IS(((row[i].label / 10 - 1) * PARTITIONS + partition_of(row[i].key, PARTITIONS)) % parts, part);
+            all += count;
+        } while (count > 0);
+        CHECK_IS(deltafs_select_close(s), DELTAFS_OK);
+    }
+    CHECK_IS(all, 2 * EACH);
+}
+
+static void test_parts(void **state)
+{
+    (void)state;
+    deltafs_dir *d = make("parts", "layout", "partitioned");
+
+    for (uint32_t parts = 1; parts < 12; parts++)
+        check_parts(d, parts);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
 static void check_selects(const char *option, const char *value)
 {
     static struct item want[ALL];
@@ -339,6 +371,7 @@ static void test_refused(void **state)
         {{.by = "v > 1", .top = 3}, "by: offset "},
         {{.by = "v"}, "by: give top, too"},
         {{.top = 3}, "top: give by, too"},
+        {{.part = 2, .parts = 2}, "part: is 2, of 2 parts"},
         {{.fields = "v,w,n"}, "fields: offset 2: no column or attribute is named 'w'"},
         {{.fields = "v,,n"}, "fields: offset 2: expected the name of a column"},
         {{.fields = ""}, "fields: offset 0: expected the name of a column"},
@@ -372,8 +405,8 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_selects), cmocka_unit_test(test_fields),  cmocka_unit_test(test_overflow),
-        cmocka_unit_test(test_damage),  cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_selects),  cmocka_unit_test(test_parts),  cmocka_unit_test(test_fields),
+        cmocka_unit_test(test_overflow), cmocka_unit_test(test_damage), cmocka_unit_test(test_refused),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown);

@@ -14,7 +14,10 @@ from __future__ import annotations
 
 import os
 
-from ._directory import Directory, Info
+import numpy as _np
+
+from ._arrow import ArrowTable
+from ._directory import Attribute, Directory, Fields, Info
 from ._fileindex import FileIndex, Row, Table
 from ._handle import Epochs
 from ._library import (
@@ -42,6 +45,7 @@ from ._library import (
     lib as _lib,
 )
 from ._logical import LogicalFile, LogicalInfo
+from ._select import Selection
 from ._version import __version__
 
 
@@ -71,12 +75,25 @@ def open_index(path: str | os.PathLike[str]) -> FileIndex:
     return FileIndex(path)
 
 
+def to_arrow(rows: _np.ndarray) -> ArrowTable:
+    """A structured array, such as select returns, for programs that take Arrow's data: pyarrow, polars, DuckDB, pandas.
+
+    Each column is copied into one piece, if it is not, and the programs use this memory.
+
+    >>> with deltafs.open("particles") as d:
+    ...     table = deltafs.to_arrow(d.select("x > 2"))  # pyarrow.table(table), polars.DataFrame(table)
+    """
+    return ArrowTable(rows)
+
+
 def library_version() -> str:
     """The version of libdeltafs, which may differ from that of this package."""
     return _lib.deltafs_version().decode()
 
 
 __all__ = [
+    "ArrowTable",
+    "Attribute",
     "BusyError",
     "CancelledError",
     "ChangedError",
@@ -86,6 +103,7 @@ __all__ = [
     "Epochs",
     "Error",
     "ExistsError",
+    "Fields",
     "FileIndex",
     "Info",
     "InvalidError",
@@ -102,6 +120,7 @@ __all__ = [
     "OptionError",
     "Row",
     "SchemaError",
+    "Selection",
     "SizeError",
     "Table",
     "UncommittedError",
@@ -111,4 +130,5 @@ __all__ = [
     "open",
     "open_file",
     "open_index",
+    "to_arrow",
 ]

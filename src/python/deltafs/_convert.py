@@ -9,7 +9,6 @@ import numpy as np
 if TYPE_CHECKING:
     import dask.dataframe
     import pandas
-    import pyarrow
     import xarray
 
 
@@ -21,27 +20,27 @@ def _plain(column: np.ndarray) -> np.ndarray:
 def to_pandas(rows: np.ndarray) -> pandas.DataFrame:
     import pandas
 
-    return pandas.DataFrame({name: _plain(rows[name]) for name in rows.dtype.names})
+    return pandas.DataFrame({name: _plain(rows[name]) for name in rows.dtype.names or ()})
 
 
-def to_arrow(rows: np.ndarray) -> pyarrow.Table:
-    import pyarrow
-
-    columns = []
-    for name in rows.dtype.names:
-        kind = rows.dtype[name]
-        fixed = pyarrow.binary(kind.itemsize if kind.kind == "V" else -1)
-        columns.append(pyarrow.array(_plain(rows[name]), None if kind.kind in "iuf" else fixed))
-    return pyarrow.Table.from_arrays(columns, names=list(rows.dtype.names))
+def repacked(rows: np.ndarray) -> np.ndarray:
+    """A selection of fields as an array of its own."""
+    kind = np.dtype([(name, rows.dtype[name]) for name in rows.dtype.names or ()])
+    packed = np.empty(len(rows), kind)
+    for name in kind.names or ():
+        packed[name] = rows[name]
+    return packed
 
 
 def to_xarray(track: np.ma.MaskedArray, labels: np.ndarray, keys: np.ndarray) -> xarray.Dataset:
     import xarray
 
-    data = track.data
-    absent = np.ma.getmaskarray(track)[track.dtype.names[0]]
+    data: Any = track.data
+    names = track.dtype.names or ()
+    mask: Any = np.ma.getmaskarray(track)
+    absent = mask[names[0]]
     variables: dict[str, Any] = {}
-    for name in track.dtype.names:
+    for name in names:
         if data.dtype[name].kind == "f":
             data[name][absent] = np.nan
         variables[name] = (("epoch", "id"), data[name])
@@ -50,10 +49,14 @@ def to_xarray(track: np.ma.MaskedArray, labels: np.ndarray, keys: np.ndarray) ->
 
 
 def to_dask(
-    read: Callable[..., pandas.DataFrame], parts: list[tuple[int, int]], path: str, empty: np.ndarray
+    read: Callable[..., pandas.DataFrame],
+    parts: list[tuple[int, int]],
+    path: str,
+    fields: bytes | None,
+    empty: np.ndarray,
 ) -> dask.dataframe.DataFrame:
     import dask.dataframe
 
     if not parts:
         return dask.dataframe.from_pandas(to_pandas(empty), npartitions=1)
-    return dask.dataframe.from_map(read, parts, path=path, meta=to_pandas(empty))
+    return dask.dataframe.from_map(read, parts, path=path, fields=fields, meta=to_pandas(empty))

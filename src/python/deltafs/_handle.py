@@ -58,7 +58,7 @@ class Handle:
     def __init__(self, path: str | os.PathLike[str], opener: Callable[..., int], closer: Callable[..., int]) -> None:
         self._handle: c_void_p | None = None
         self._closer = closer
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # within a call, Python may collect a selection
         self._pid = os.getpid()
         self.path = os.fspath(path)
         handle = c_void_p()
@@ -88,7 +88,11 @@ class Handle:
         with self._lock:
             handle, self._handle = self._handle, None
             if handle is not None and self._pid == os.getpid():
+                self._end()
                 check(self._closer(handle))
+
+    def _end(self) -> None:
+        """What has to be closed before the handle."""
 
     def __enter__(self: _Self) -> _Self:
         if self._handle is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from ctypes import CFUNCTYPE, POINTER, c_char, c_char_p, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from ctypes import CFUNCTYPE, POINTER, c_char, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 from typing import Any
 
 
@@ -79,6 +79,7 @@ class Stat(Sized):
         ("uuid", c_char_p),
         ("is_closed", c_int),
         ("layout", c_char_p),
+        ("attributes", c_size_t),
     ]
 
 
@@ -89,6 +90,39 @@ class EpochStat(Sized):
         ("records", c_uint64),
         ("bytes_raw", c_uint64),
         ("bytes_stored", c_uint64),
+    ]
+
+
+class AttributeStruct(Sized):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("name", c_char_p),
+        ("from_", c_uint64),
+        ("type", c_int),
+        ("count", c_size_t),
+        ("value", c_void_p),
+        ("unit_si", c_double),
+        ("unit_dimension", c_double * 7),
+    ]
+
+
+class KeyList(ctypes.Structure):
+    _fields_ = [("count", c_size_t), ("number", c_void_p), ("bytes", c_void_p), ("size", c_void_p)]
+
+
+class SelectOptions(Sized):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("where", c_char_p),
+        ("by", c_char_p),
+        ("top", c_uint64),
+        ("fields", c_char_p),
+        ("range", POINTER(Range)),
+        ("keys", POINTER(KeyList)),
+        ("and_keys", POINTER(KeyList)),
+        ("not_keys", POINTER(KeyList)),
+        ("part", c_uint32),
+        ("parts", c_uint32),
     ]
 
 
@@ -154,6 +188,16 @@ _FUNCTIONS = {
     "deltafs_stat": (c_int, [c_void_p, POINTER(Stat)]),
     "deltafs_bytes_stored": (c_int, [c_void_p, POINTER(c_uint64)]),
     "deltafs_epoch_stat": (c_int, [c_void_p, c_uint64, POINTER(EpochStat)]),
+    "deltafs_attribute_get": (c_int, [c_void_p, c_char_p, c_uint64, POINTER(AttributeStruct)]),
+    "deltafs_attribute_at": (c_int, [c_void_p, c_size_t, POINTER(AttributeStruct)]),
+    "deltafs_select_open": (c_int, [c_void_p, POINTER(SelectOptions), c_void_p]),
+    "deltafs_select_schema": (c_char_p, [c_void_p]),
+    "deltafs_select_next": (c_int, [c_void_p, POINTER(c_void_p), POINTER(c_size_t)]),
+    "deltafs_select_close": (c_int, [c_void_p]),
+    "deltafs_columns_open": (c_int, [c_void_p, c_char_p, c_void_p]),
+    "deltafs_columns_schema": (c_char_p, [c_void_p]),
+    "deltafs_columns_rows": (c_int, [c_void_p, c_size_t, c_void_p, POINTER(c_void_p)]),
+    "deltafs_columns_close": (c_int, [c_void_p]),
     "deltafs_logical_open": (c_int, [c_char_p, c_int, c_void_p, POINTER(c_void_p)]),
     "deltafs_logical_close": (c_int, [c_void_p]),
     "deltafs_logical_read": (c_int, [c_void_p, c_uint64, c_void_p, c_size_t, POINTER(c_size_t)]),
