@@ -195,24 +195,10 @@ static int plot_begin(struct export *x)
 
 static double plot_number(const struct export *x, const struct plot_column *c, const struct deltafs_record *row)
 {
-    const struct export_column *of = &x->column[c->at];
     uint8_t number[8];
     size_t size;
-    const uint8_t *bytes = export_cell(x, c->at, row, number, &size);
-    uint64_t u = 0;
-    float f;
-    double d;
 
-    for (size_t i = size; i > 0; i--)
-        u = u << 8 | bytes[i - 1];
-    if (of->kind == 'u')
-        return (double)u;
-    if (of->kind == 'i')
-        return (double)((int64_t)(u << (64 - 8 * size)) >> (64 - 8 * size));
-    uint32_t half = (uint32_t)u;
-    memcpy(&f, &half, sizeof f);
-    memcpy(&d, &u, sizeof d);
-    return size == sizeof f ? (double)f : d;
+    return export_number(&x->column[c->at], export_cell(x, c->at, row, number, &size));
 }
 
 static int plot_grow(void **array, size_t count, size_t *capacity, size_t size)

@@ -66,6 +66,9 @@ const void *export_cell(const struct export *x, size_t c, const struct deltafs_r
 /* Column `c` of `count` rows, one after the other; not for a column whose size is 0. */
 void export_gather(const struct export *x, size_t c, const struct deltafs_record *row, size_t count, void *out);
 
+/* The value of a cell of a column of numbers. */
+double export_number(const struct export_column *c, const uint8_t *cell);
+
 /* Write to x->file. */
 int export_write(struct export *x, const void *bytes, size_t n);
 /* Say that the file cannot be written, for the reason in errno; returns the exit code. */

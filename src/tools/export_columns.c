@@ -74,3 +74,22 @@ void export_gather(const struct export *x, size_t c, const struct deltafs_record
         memcpy(to, from, size);
     }
 }
+
+double export_number(const struct export_column *c, const uint8_t *cell)
+{
+    unsigned unused = 64 - 8 * c->size;
+    uint64_t u = 0;
+    float f;
+    double d;
+
+    for (size_t i = c->size; i > 0; i--)
+        u = u << 8 | cell[i - 1];
+    if (c->kind == 'u')
+        return (double)u;
+    if (c->kind == 'i')
+        return (double)((int64_t)(u << unused) >> unused);
+    uint32_t half = (uint32_t)u;
+    memcpy(&f, &half, sizeof f);
+    memcpy(&d, &u, sizeof d);
+    return c->size == sizeof f ? (double)f : d;
+}

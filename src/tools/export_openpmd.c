@@ -185,13 +185,12 @@ static int openpmd_put_rows(struct export *x, int is_growing)
     struct openpmd *o = x->state;
 
     for (size_t c = 0; c < x->columns && o->h5.code == EXIT_OK; c++) {
-        const struct h5out_values v = {o->block.part[c].bytes, x->column[c].kind, x->column[c].size, 0};
         if (c == EXPORT_EPOCH)
             continue;
         if (!o->array[c].id)
             openpmd_make_array(x, c, is_growing);
         if (o->block.rows > 0)
-            h5out_array_write(&o->h5, &o->array[c], o->rows, o->block.rows, 0, &v);
+            h5out_array_write(&o->h5, &o->array[c], o->rows, o->block.rows, o->block.part[c].bytes, 0);
     }
     o->rows += o->block.rows;
     export_block_clear(&o->block, x);

@@ -50,6 +50,30 @@ static int vtkhdf_add_points(struct export *x, const struct deltafs_record *row,
     return EXIT_OK;
 }
 
+/* x, y and z of each row. */
+static int vtkhdf_put_points(struct export *x)
+{
+    struct vtkhdf *v = x->state;
+    size_t size = v->points.size;
+    uint8_t *points = malloc(v->block.rows * 3 * size);
+
+    if (!points)
+        return text_fail(EXIT_TROUBLE, "export: no memory for %zu points", v->block.rows);
+    for (size_t c = EXPORT_VALUES; c < x->columns; c++) {
+        const struct export_column *column = &x->column[c];
+        const uint8_t *cell = v->block.part[c].bytes;
+        int axis = export_hdf5_axis(column);
+        for (size_t i = 0; axis >= 0 && i < v->block.rows; i++, cell += column->size) {
+            double number = export_number(column, cell);
+            float single = (float)number;
+            memcpy(points + (3 * i + (size_t)axis) * size, size == 4 ? (void *)&single : (void *)&number, size);
+        }
+    }
+    h5out_array_write(&v->h5, &v->points, v->rows, v->block.rows, points, 1);
+    free(points);
+    return v->h5.code;
+}
+
 /* The physical time of each row. Without one, it is not a number. */
 static int vtkhdf_put_time(struct export *x)
 {
@@ -65,7 +89,7 @@ static int vtkhdf_put_time(struct export *x)
         else if (!export_hdf5_number(x, "time", export_hdf5_label(labels + 8 * i), &time[i], NULL))
             time[i] = strtod("nan", NULL);
     }
-    h5out_array_write(&v->h5, &v->time, v->rows, v->block.rows, 0, &(struct h5out_values){time, 'f', 8, 1});
+    h5out_array_write(&v->h5, &v->time, v->rows, v->block.rows, time, 1);
     free(time);
     return v->h5.code;
 }
@@ -91,12 +115,11 @@ static int vtkhdf_put_rows(struct export *x, int is_growing)
 
     if (!v->points.id)
         vtkhdf_make_arrays(x, is_growing);
-    for (size_t c = EXPORT_EPOCH; c < x->columns && v->h5.code == EXIT_OK && v->block.rows > 0; c++) {
-        const struct h5out_values values = {v->block.part[c].bytes, x->column[c].kind, x->column[c].size, 0};
-        int axis = export_hdf5_axis(&x->column[c]);
-        h5out_array_write(&v->h5, axis < 0 ? &v->array[c] : &v->points, v->rows, v->block.rows,
-                          axis < 0 ? 0 : (unsigned)axis, &values);
-    }
+    for (size_t c = EXPORT_EPOCH; c < x->columns && v->h5.code == EXIT_OK && v->block.rows > 0; c++)
+        if (export_hdf5_axis(&x->column[c]) < 0)
+            h5out_array_write(&v->h5, &v->array[c], v->rows, v->block.rows, v->block.part[c].bytes, 0);
+    if (v->h5.code == EXIT_OK && v->block.rows > 0)
+        v->h5.code = vtkhdf_put_points(x);
     if (v->has_time && v->h5.code == EXIT_OK && v->block.rows > 0)
         v->h5.code = vtkhdf_put_time(x);
     v->rows += v->block.rows;

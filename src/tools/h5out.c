@@ -68,16 +68,18 @@ static void look_all_up(struct h5out *h, void *library)
 
 /* ---- Failures ---- */
 
-struct why {
-    char text[256];
-};
+#define WHY_ROOM 256
 
+/* The first cause that HDF5 names, into *arg. Where it is the system's, HDF5's text has much besides. */
 static int take_first(unsigned n, const struct h5out_error *error, void *arg)
 {
-    struct why *why = arg;
+    static const char before[] = "error message = '";
+    const char *text = error->text ? error->text : "", *from = strstr(text, before);
 
-    if (n == 0 && error->text)
-        snprintf(why->text, sizeof why->text, "%s", error->text);
+    if (n == 0 && from)
+        snprintf(arg, WHY_ROOM, "%.*s", (int)strcspn(from + sizeof before - 1, "'"), from + sizeof before - 1);
+    else if (n == 0)
+        snprintf(arg, WHY_ROOM, "%s", text);
     return 0;
 }
 
@@ -88,23 +90,15 @@ static void leave(void)
     _exit(EXIT_TROUBLE);
 }
 
-/* The cause that HDF5 names. Where it is the system's, HDF5's text has much besides: error message = '...'. */
 static void fail(struct h5out *h)
 {
-    static const char before[] = "error message = '";
-    struct why why = {""};
+    char why[WHY_ROOM] = "";
 
     if (h->code != EXIT_OK)
         return;
     atexit(leave);
-    h->walk_errors(0, UPWARD, take_first, &why);
-    char *from = strstr(why.text, before), *to = from ? strchr(from + sizeof before - 1, '\'') : NULL;
-    if (to)
-        *to = '\0';
-    h->code = text_fail(EXIT_TROUBLE, "cannot write to %s: %s", h->name,
-                        to          ? from + sizeof before - 1
-                        : *why.text ? why.text
-                                    : "HDF5 does not say why");
+    h->walk_errors(0, UPWARD, take_first, why);
+    h->code = text_fail(EXIT_TROUBLE, "cannot write to %s: %s", h->name, *why != '\0' ? why : "HDF5 does not say why");
 }
 
 static h5out_id check(struct h5out *h, h5out_id result)
@@ -210,19 +204,20 @@ void h5out_array_make(struct h5out *h, struct h5out_array *a, h5out_id place, co
     h->plist_close(create);
 }
 
-void h5out_array_write(struct h5out *h, struct h5out_array *a, uint64_t first, uint64_t rows, unsigned axis,
-                       const struct h5out_values *v)
+void h5out_array_write(struct h5out *h, struct h5out_array *a, uint64_t first, uint64_t rows, const void *values,
+                       int is_host)
 {
-    const uint64_t all[2] = {first + rows, a->width}, start[2] = {first, axis}, count[2] = {rows, 1};
-    size_t type = type_of(v->kind, v->size);
+    const uint64_t all[2] = {first + rows, a->width}, start[2] = {first, 0}, count[2] = {rows, a->width};
+    size_t type = type_of(a->kind, a->size);
 
     if (all[0] > a->rows) {
         check(h, h->dataset_extend(a->id, all));
         a->rows = all[0];
     }
-    h5out_id memory = check(h, h->space_simple(1, &rows, NULL)), file = check(h, h->dataset_space(a->id));
+    h5out_id memory = check(h, h->space_simple(a->width > 0 ? 2 : 1, count, NULL));
+    h5out_id file = check(h, h->dataset_space(a->id));
     check(h, h->space_select(file, SELECT_SET, start, NULL, count, NULL));
-    check(h, h->dataset_write(a->id, v->is_host ? h->host[type] : h->stored[type], memory, file, 0, v->bytes));
+    check(h, h->dataset_write(a->id, is_host ? h->host[type] : h->stored[type], memory, file, 0, values));
     h->space_close(memory);
     h->space_close(file);
 }
@@ -239,6 +234,6 @@ void h5out_put(struct h5out *h, h5out_id place, const char *name, char kind, uin
 
     h5out_array_make(h, &a, place, name, rows, 0);
     if (rows > 0)
-        h5out_array_write(h, &a, 0, rows, 0, &(struct h5out_values){values, kind, 8, 1});
+        h5out_array_write(h, &a, 0, rows, values, 1);
     h5out_array_close(h, &a);
 }

@@ -76,14 +76,6 @@ struct h5out_array {
     uint64_t rows;
 };
 
-/* Numbers in memory: little-endian, or with is_host as this machine has them. */
-struct h5out_values {
-    const void *bytes;
-    char kind;
-    uint32_t size;
-    int is_host;
-};
-
 /* Look HDF5 up, and make the file `path`, or make it empty. `name` is for messages. */
 void h5out_open(struct h5out *h, const char *path, const char *name);
 /* Write what is left, and close the file; after a failure, do nothing. Returns the exit code. */
@@ -102,9 +94,9 @@ void h5out_f8(struct h5out *h, h5out_id object, const char *name, double value);
  */
 void h5out_array_make(struct h5out *h, struct h5out_array *a, h5out_id place, const char *name, uint64_t rows,
                       int is_growing);
-/* Write column `axis` of `rows` rows from row `first` on. HDF5 converts other numbers to those of the array. */
-void h5out_array_write(struct h5out *h, struct h5out_array *a, uint64_t first, uint64_t rows, unsigned axis,
-                       const struct h5out_values *v);
+/* Write `rows` rows from row `first` on: little-endian, or with is_host as this machine has them. */
+void h5out_array_write(struct h5out *h, struct h5out_array *a, uint64_t first, uint64_t rows, const void *values,
+                       int is_host);
 void h5out_array_close(struct h5out *h, struct h5out_array *a);
 
 /* All at once: an array of `rows` numbers of 8 bytes, as this machine has them. */
