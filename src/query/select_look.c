@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/short_copy.h"
-#include "directory/read/scan.h"
+#include "directory/read/scan_blocks.h"
 #include "query/select.h"
 
 static size_t looked_row_size(const struct plan *p)
@@ -27,13 +27,8 @@ static size_t look_filter(struct worker *w, size_t n)
     struct deltafs_select *s = w->select;
     size_t count = 0;
 
-    if (s->plan.by) {
-        eval_by(&w->eval, w->by);
-        pthread_mutex_lock(&s->lock);
-        for (size_t i = 0; i < n; i++)
-            w->pass[i] = w->pass[i] && top_may_take(&s->top, w->by[i]);
-        pthread_mutex_unlock(&s->lock);
-    }
+    if (s->plan.by)
+        worker_leave_out(w, n);
     for (size_t i = 0; i < n; i++)
         count += w->pass[i];
     return count;
@@ -154,9 +149,8 @@ static int look_end(void *worker, struct error *e)
 
 int worker_look(struct worker *w, struct error *damage)
 {
-    const struct gather_look look = {w->eval.needs_keys, look_block, look_give, look_end, w};
-    struct scan_to to = {.look = &look};
     struct damages damages = {0};
+    const struct scan_look look = {w->eval.needs_keys, look_block, look_give, look_end, w, &damages};
     struct part_reader *p;
     int status = reader_part(w->reader, w->partition, &p, &w->error);
 
@@ -167,7 +161,7 @@ int worker_look(struct worker *w, struct error *damage)
         *damage = w->error;
         return DELTAFS_OK;
     }
-    status = part_scan(w->reader, p, w->epoch, &to, &damages, &w->error);
+    status = part_look(w->reader, p, w->epoch, &look, &w->error);
     if (status == DELTAFS_OK && damages.count > 0)
         error_set(damage, damages.first.status, "%s%s", damages.first.text,
                   damages.count > 1 ? "; there is more damage, which verify lists" : "");

@@ -28,9 +28,10 @@ void top_fini(struct top *t)
     *t = (struct top){0};
 }
 
-int top_may_take(const struct top *t, double by)
+int top_has_least(const struct top *t, double *least)
 {
-    return t->count < t->most || isnan(t->row[0].by) || by >= t->row[0].by;
+    *least = t->count < t->most ? (double)NAN : t->row[0].by;
+    return !isnan(*least);
 }
 
 static void top_swap(struct top *t, size_t i, size_t k)

@@ -19,8 +19,8 @@ struct top {
 };
 
 void top_fini(struct top *t);
-/* Whether a row with this value may be among the first. */
-int top_may_take(const struct top *t, double by);
+/* Whether only rows with a value of *least or more can be among the first; if not, all can. */
+int top_has_least(const struct top *t, double *least);
 /* Take a copy of the row if it is among the first. */
 int top_offer(struct top *t, double by, uint64_t order, const struct deltafs_record *record, struct error *e);
 /* Sort the rows, the largest first; no more can be offered. */

@@ -91,6 +91,19 @@ void worker_give(struct worker *w, struct chunk *c)
 
 /* ---- Batches ---- */
 
+void worker_leave_out(struct worker *w, size_t n)
+{
+    struct deltafs_select *s = w->select;
+    double least;
+
+    eval_by(&w->eval, w->by);
+    pthread_mutex_lock(&s->lock);
+    int has_least = top_has_least(&s->top, &least);
+    pthread_mutex_unlock(&s->lock);
+    for (size_t i = 0; has_least && i < n; i++)
+        w->pass[i] &= w->by[i] >= least;
+}
+
 /* Offer rows that may be among the first. */
 static int worker_offer(struct worker *w)
 {
@@ -99,13 +112,9 @@ static int worker_offer(struct worker *w)
     struct chunk *c;
     size_t count = 0;
 
-    eval_by(&w->eval, w->by);
-    pthread_mutex_lock(&s->lock);
-    for (size_t i = 0; i < b->n; i++) {
-        w->pass[i] = w->pass[i] && top_may_take(&s->top, w->by[i]);
+    worker_leave_out(w, b->n);
+    for (size_t i = 0; i < b->n; i++)
         count += w->pass[i];
-    }
-    pthread_mutex_unlock(&s->lock);
     if (count == 0)
         return DELTAFS_OK;
     int status = eval_rows(&w->eval, w->pass, count, &c, &w->error);

@@ -471,6 +471,12 @@ uint32_t leaf_run_of(const struct leaf *leaf, uint32_t i)
     return (uint32_t)leaf_get_bits(leaf->runs_of, (uint64_t)i * leaf->run_bits, leaf->run_bits);
 }
 
+void leaf_runs_of(const struct leaf *leaf, uint32_t *runs)
+{
+    for (uint32_t i = 0; i < leaf->count; i++)
+        runs[i] = (uint32_t)leaf_get_bits(leaf->runs_of, (uint64_t)i * leaf->run_bits, leaf->run_bits);
+}
+
 int leaf_place(const struct leaf *leaf, uint32_t r, uint32_t k, struct leaf_place *out)
 {
     if (r >= leaf->run_count)

@@ -100,6 +100,8 @@ uint32_t leaf_find(const struct leaf *leaf, uint64_t key, uint32_t *first);
 void leaf_keys(const struct leaf *leaf, uint64_t *keys);
 /* Index into leaf->runs of record `i`'s run; may be beyond run_count in a malformed leaf. */
 uint32_t leaf_run_of(const struct leaf *leaf, uint32_t i);
+/* The same of all records. */
+void leaf_runs_of(const struct leaf *leaf, uint32_t *runs);
 
 /* Where a record is: its block, the block's identity, and its place in it. */
 struct leaf_place {

@@ -132,6 +132,47 @@ static void planes_join_byte(const uint8_t *planes, size_t length, uint8_t *byte
         _mm_storeu_si128((__m128i *)(void *)(bytes + 16 * i), planes_transpose_two(next[i]));
 }
 
+/* The same of two columns: the second has its planes behind those of the first. */
+static void planes_join_two_sse2(const uint8_t *planes, size_t length, uint8_t *bytes)
+{
+    planes_join_byte(planes, length, bytes);
+    planes_join_byte(planes + 8 * length, length, bytes + PLANES_TILE);
+}
+
+__attribute__((target("avx2"))) static inline __m256i planes_load_two(const uint8_t *p, size_t length)
+{
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(planes_load(p)), planes_load(p + 8 * length), 1);
+}
+
+__attribute__((target("avx2"))) static inline __m256i planes_transpose_four(__m256i x)
+{
+    __m256i t = _mm256_and_si256(_mm256_xor_si256(x, _mm256_srli_epi64(x, 7)), _mm256_set1_epi64x(0x00aa00aa00aa00aa));
+
+    x = _mm256_xor_si256(x, _mm256_xor_si256(t, _mm256_slli_epi64(t, 7)));
+    t = _mm256_and_si256(_mm256_xor_si256(x, _mm256_srli_epi64(x, 14)), _mm256_set1_epi64x(0x0000cccc0000cccc));
+    x = _mm256_xor_si256(x, _mm256_xor_si256(t, _mm256_slli_epi64(t, 14)));
+    t = _mm256_and_si256(_mm256_xor_si256(x, _mm256_srli_epi64(x, 28)), _mm256_set1_epi64x(0x00000000f0f0f0f0));
+    return _mm256_xor_si256(x, _mm256_xor_si256(t, _mm256_slli_epi64(t, 28)));
+}
+
+__attribute__((target("avx2"))) static void planes_join_two(const uint8_t *planes, size_t length, uint8_t *bytes)
+{
+    __m256i next[8],
+        row[8] = {planes_load_two(planes + 7 * length, length), planes_load_two(planes + 6 * length, length),
+                  planes_load_two(planes + 5 * length, length), planes_load_two(planes + 4 * length, length),
+                  planes_load_two(planes + 3 * length, length), planes_load_two(planes + 2 * length, length),
+                  planes_load_two(planes + length, length),     planes_load_two(planes, length)};
+
+    PLANES_INTERLEAVE(_mm256_unpacklo_epi8, _mm256_unpackhi_epi8, row, next, 8)
+    PLANES_INTERLEAVE(_mm256_unpacklo_epi8, _mm256_unpackhi_epi8, next, row, 8)
+    PLANES_INTERLEAVE(_mm256_unpacklo_epi8, _mm256_unpackhi_epi8, row, next, 8)
+    for (int i = 0; i < 8; i++) {
+        __m256i x = planes_transpose_four(next[i]);
+        _mm_storeu_si128((__m128i *)(void *)(bytes + 16 * i), _mm256_castsi256_si128(x));
+        _mm_storeu_si128((__m128i *)(void *)(bytes + PLANES_TILE + 16 * i), _mm256_extracti128_si256(x, 1));
+    }
+}
+
 /* 16 values of a tile: the `columns` bytes from `value` on of each. */
 static void planes_join_16(const uint8_t *bytes, size_t columns, uint8_t *value, size_t size, size_t n)
 {
@@ -175,16 +216,18 @@ static void planes_join_wide(const uint8_t *planes, size_t n, size_t size, const
 
 /* All bytes of values of 2, 4 or 8: what a reader of columns needs most. Interleaved as often as that, the bytes of a
  * value stand together. */
+typedef void join_two_fn(const uint8_t *planes, size_t length, uint8_t *bytes);
+
 static inline __attribute__((always_inline)) void planes_join_narrow(const uint8_t *planes, size_t n, size_t size,
-                                                                     uint8_t *values)
+                                                                     uint8_t *values, join_two_fn *two)
 {
     uint8_t bytes[8 * PLANES_TILE], rest[8 * 16];
     size_t length = (n + 7) / 8;
 
     for (size_t first = 0; first < n; first += PLANES_TILE) {
         size_t tile = n - first < PLANES_TILE ? n - first : PLANES_TILE;
-        for (size_t c = 0; c < size; c++)
-            planes_join_byte(planes + 8 * c * length + first / 8, length, bytes + PLANES_TILE * c);
+        for (size_t c = 0; c < size; c += 2)
+            two(planes + 8 * c * length + first / 8, length, bytes + PLANES_TILE * c);
         for (size_t at = 0; at < tile; at += 16) {
             __m128i row[8], next[8];
             uint8_t *to = tile - at < 16 ? rest : values + (first + at) * size;
@@ -204,14 +247,16 @@ static inline __attribute__((always_inline)) void planes_join_narrow(const uint8
 
 void planes_join(const uint8_t *planes, size_t n, size_t size, const uint8_t *wanted, uint8_t *values)
 {
+    join_two_fn *two = __builtin_cpu_supports("avx2") ? planes_join_two : planes_join_two_sse2;
+
     if (wanted || (size != 2 && size != 4 && size != 8))
         planes_join_wide(planes, n, size, wanted, values);
     else if (size == 4)
-        planes_join_narrow(planes, n, 4, values);
+        planes_join_narrow(planes, n, 4, values, two);
     else if (size == 8)
-        planes_join_narrow(planes, n, 8, values);
+        planes_join_narrow(planes, n, 8, values, two);
     else
-        planes_join_narrow(planes, n, 2, values);
+        planes_join_narrow(planes, n, 2, values, two);
 }
 #else
 void planes_split(const uint8_t *values, const uint32_t *order, size_t n, size_t size, uint8_t *planes)

@@ -42,9 +42,9 @@ struct gather {
     size_t reported_count;
     struct buffer reported; /* uint32_t: writers whose damaged headers have been reported */
     struct buffer positions, values;
-    struct buffer table, next, targets;    /* uint32_t: a hash table of targets, and the next ref of the same target */
-    struct buffer keys, marks, block_keys; /* of a portion's records in the order of its refs, and of a block's */
-    struct buffer away, away_records;      /* struct ref, struct ref_record: of value logs */
+    struct buffer table, next, targets; /* uint32_t: a hash table of targets, and the next ref of the same target */
+    struct buffer marks, block_keys;    /* of all records of gather_blocks, and of a block's */
+    struct buffer away, away_records;   /* struct ref, struct ref_record: of value logs */
     size_t away_count;
     struct buffer pieces, whole;
     struct block block;
@@ -73,6 +73,9 @@ struct stage {
     int64_t size;
     int is_values; /* in value logs */
     int is_full;   /* the values take more than `most` */
+    /* Of gather_blocks: */
+    const struct gather_look *look;
+    const uint8_t *keys;
     int has_marks;
 };
 
@@ -105,9 +108,8 @@ void gather_destroy(struct gather *g)
     if (!g)
         return;
     gather_forget(g);
-    struct buffer *const buffers[] = {&g->reported, &g->positions, &g->values,       &g->table,  &g->next,
-                                      &g->targets,  &g->away,      &g->away_records, &g->pieces, &g->whole,
-                                      &g->keys,     &g->marks,     &g->block_keys};
+    struct buffer *const buffers[] = {&g->reported, &g->positions,    &g->values, &g->table, &g->next,  &g->targets,
+                                      &g->away,     &g->away_records, &g->pieces, &g->whole, &g->marks, &g->block_keys};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
         buffer_fini(buffers[i]);
     block_fini(&g->block);
@@ -224,12 +226,12 @@ static int gather_block_keys(struct stage *s, const struct target *t, const uint
     int status = buffer_reserve(&g->block_keys, n, "keys", e);
 
     *out = NULL;
-    if (status != DELTAFS_OK || !s->to->look->needs_keys)
+    if (status != DELTAFS_OK || !s->keys)
         return status;
     memset(g->block_keys.bytes, 0, n);
     for (uint32_t i = t->first, left = t->count; left > 0; left--, i = next[i])
         memcpy(g->block_keys.bytes + s->ref[i].place.record * sizeof(uint64_t),
-               g->keys.bytes + s->ref[i].at * sizeof(uint64_t), s->ref[i].wanted * sizeof(uint64_t));
+               s->keys + s->ref[i].at * sizeof(uint64_t), s->ref[i].wanted * sizeof(uint64_t));
     *out = g->block_keys.bytes;
     return DELTAFS_OK;
 }
@@ -247,10 +249,9 @@ static int gather_look(struct stage *s, const struct target *t, struct error *e)
             return gather_damaged(s->r, s->p, &s->ref[i], "a record there is not of the key that leads to it", e);
     int status = gather_block_keys(s, t, &keys, e);
     if (status == DELTAFS_OK)
-        status = s->to->look->look(s->to->look->arg, b, keys, &marks, e);
+        status = s->look->look(s->look->arg, b, keys, &marks, e);
     for (uint32_t i = t->first, left = t->count; left > 0 && status == DELTAFS_OK; left--, i = next[i]) {
         const struct ref *ref = &s->ref[i];
-        s->to->blocks += ref->place.record == 0;
         if (marks)
             memcpy(out + ref->at, marks + ref->place.record, ref->wanted * sizeof *out);
         s->has_marks |= marks != NULL;
@@ -336,11 +337,11 @@ static int gather_take_target(struct stage *s, const struct piece *p, const stru
 
     for (uint32_t i = t->first, left = t->count; left > 0; left--, i = next[i])
         wanted += s->ref[i].wanted;
-    if (status == DELTAFS_OK && s->to->look)
+    if (status == DELTAFS_OK && s->look)
         status = gather_look(s, t, &wrong);
     else if (status == DELTAFS_OK && wanted > s->g->block.count / JOIN_SHARE)
         status = block_join(&s->g->block, s->r->wanted, &wrong);
-    if (status == DELTAFS_OK && s->to->look)
+    if (status == DELTAFS_OK && s->look)
         return status;
     if (status == DELTAFS_OK) {
         for (uint32_t i = t->first, left = t->count; left > 0 && status == DELTAFS_OK && !s->is_full;
@@ -431,27 +432,31 @@ static int ref_is_beside(const struct ref *a, const struct ref *b)
            a->place.at.count == b->place.at.count;
 }
 
-/* Find the targets of all records whose refs are not bad, sorted. */
-static int gather_targets(struct stage *s, size_t *count, struct error *e)
+/* Count the records of each ref; *from to *end - 1 get those that have any. */
+static void gather_count(struct stage *s, uint32_t *from, uint32_t *end)
 {
-    struct gather *g = s->g;
-    size_t size = 2;
-    uint32_t from = UINT32_MAX, end = 0;
-    int status = DELTAFS_OK;
-
+    *from = UINT32_MAX;
+    *end = 0;
     for (size_t i = 0; i < s->n; i++) {
         uint32_t ref = s->record[i].ref;
-        from = ref < from ? ref : from;
-        end = ref >= end ? ref + 1 : end;
+        *from = ref < *from ? ref : *from;
+        *end = ref >= *end ? ref + 1 : *end;
     }
-    for (uint32_t i = from; i < end; i++)
+    for (uint32_t i = *from; i < *end; i++)
         s->ref[i].wanted = 0;
     for (size_t i = 0; i < s->n; i++)
         s->ref[s->record[i].ref].wanted++;
-    size_t refs = end > from ? end - from : 0;
+}
+
+/* Find the targets of the refs that are not bad, sorted. */
+static int gather_targets(struct stage *s, uint32_t from, uint32_t end, size_t *count, struct error *e)
+{
+    struct gather *g = s->g;
+    size_t size = 2, refs = end > from ? end - from : 0;
+
     while (size < 2 * refs)
         size *= 2;
-    status = buffer_reserve(&g->table, size * sizeof(uint32_t), "reading", e);
+    int status = buffer_reserve(&g->table, size * sizeof(uint32_t), "reading", e);
     if (status == DELTAFS_OK)
         status = buffer_reserve(&g->next, end * sizeof(uint32_t), "reading", e);
     if (status == DELTAFS_OK)
@@ -506,9 +511,11 @@ static int gather_take_targets(struct stage *s, size_t targets, struct error *e)
 
 static int gather_stage(struct stage *s, struct error *e)
 {
+    uint32_t from, end;
     size_t targets;
-    int status = gather_targets(s, &targets, e);
 
+    gather_count(s, &from, &end);
+    int status = gather_targets(s, from, end, &targets, e);
     s->used = 0;
     s->is_full = 0;
     return status == DELTAFS_OK ? gather_take_targets(s, targets, e) : status;
@@ -582,44 +589,6 @@ static int gather_locate(void *stage, const struct ref *ref, uint64_t key, const
     return DELTAFS_OK;
 }
 
-/* The keys in the order of the refs. */
-static void gather_sort_keys(struct stage *s)
-{
-    for (size_t i = 0; i < s->n; i++) {
-        struct ref *ref = &s->ref[s->record[i].ref];
-        put_u64(s->g->keys.bytes + (ref->at + ref->seen++) * sizeof(uint64_t), s->record[i].key);
-    }
-}
-
-/* Let the blocks of all records be looked at, and give the records that have marks. */
-static int gather_blocks(struct stage *s, struct ref *refs, const struct ref_record *records, size_t n, struct error *e)
-{
-    const struct gather_look *look = s->to->look;
-    size_t targets;
-
-    s->ref = refs;
-    s->record = records;
-    s->n = n;
-    int status = buffer_reserve(&s->g->marks, n * sizeof(uint32_t) + 1, "records", e);
-    if (status == DELTAFS_OK && look->needs_keys)
-        status = buffer_reserve(&s->g->keys, n * sizeof(uint64_t) + 1, "keys", e);
-    if (status == DELTAFS_OK)
-        status = gather_targets(s, &targets, e);
-    if (status != DELTAFS_OK)
-        return status;
-    memset(s->g->marks.bytes, 0, n * sizeof(uint32_t));
-    if (look->needs_keys)
-        gather_sort_keys(s);
-    status = gather_take_targets(s, targets, e);
-    const uint32_t *marks = (const uint32_t *)(const void *)s->g->marks.bytes;
-    for (size_t i = 0; i < n && s->has_marks && status == DELTAFS_OK; i++) {
-        uint32_t mark = marks[refs[records[i].ref].at++];
-        if (mark > 0)
-            status = look->give(look->arg, records[i].key, mark, e);
-    }
-    return status == DELTAFS_OK ? look->end(look->arg, e) : status;
-}
-
 int gather(struct reader *r, struct part_reader *p, struct ref *refs, const struct ref_record *records, size_t n,
            size_t most, struct gather_to *to, struct error *e)
 {
@@ -627,8 +596,6 @@ int gather(struct reader *r, struct part_reader *p, struct ref *refs, const stru
     struct gather *g = r->gather;
     struct stage s = {.r = r, .p = p, .g = g, .to = to, .out = &g->positions, .size = manifest_stored_size(m)};
 
-    if (to->look)
-        return gather_blocks(&s, refs, records, n, e);
     if (m->is_local) {
         int status = buffer_reserve(&g->away, n * sizeof *refs, "reading", e);
         if (status == DELTAFS_OK)
@@ -645,4 +612,22 @@ int gather(struct reader *r, struct part_reader *p, struct ref *refs, const stru
     s.is_values = m->is_local;
     s.out = &g->values;
     return gather_portions(&s, refs, records, n, most, to->give, to->arg, e);
+}
+
+int gather_blocks(struct reader *r, struct part_reader *p, struct ref *refs, uint32_t ref_count, size_t n,
+                  const uint8_t *keys, const struct gather_look *look, const uint32_t **marks, struct error *e)
+{
+    struct gather_to to = {.damage = look->damage, .arg = look->arg};
+    struct stage s = {.r = r, .p = p, .g = r->gather, .to = &to, .ref = refs, .n = n, .look = look, .keys = keys};
+    size_t targets;
+    int status = buffer_reserve(&s.g->marks, n * sizeof(uint32_t) + 1, "records", e);
+
+    if (status == DELTAFS_OK)
+        status = gather_targets(&s, 0, ref_count, &targets, e);
+    if (status != DELTAFS_OK)
+        return status;
+    memset(s.g->marks.bytes, 0, n * sizeof(uint32_t));
+    status = gather_take_targets(&s, targets, e);
+    *marks = s.has_marks ? (const uint32_t *)(const void *)s.g->marks.bytes : NULL;
+    return status;
 }

@@ -16,8 +16,7 @@ struct ref {
     int is_bad; /* the rest cannot be read, and that has been reported */
     /* Used by gather: */
     uint32_t wanted; /* records, in the portion that is being gathered */
-    uint32_t at;     /* of the next one in memory; its number among those of a portion if whole blocks are looked at */
-    uint32_t seen;   /* records of it whose keys are known */
+    uint32_t at;     /* of the next one in memory; or, for gather_blocks, its number */
     uint8_t tag;     /* of a value log's record */
 };
 
@@ -27,23 +26,7 @@ struct ref_record {
     uint32_t ref;
 };
 
-/* Whole blocks instead of copies of their values. A call that returns another status than DELTAFS_OK ends the
- * gathering, but if it is DELTAFS_ERR_DAMAGED for a block, only this block is left out. */
-struct gather_look {
-    int needs_keys;
-    /* A block, of which the reader's wanted bytes are there. `keys` are those of its records, as 8 bytes each, where
-     * the records are gathered; NULL if they are not needed. *marks gets a number for each record, 0 for those that
-     * give is not to be called for; NULL: for none. */
-    int (*look)(void *arg, struct block *b, const uint8_t *keys, const uint32_t **marks, struct error *e);
-    /* A record with its mark, in order. */
-    int (*give)(void *arg, uint64_t key, uint32_t mark, struct error *e);
-    /* All records of a portion have been given: its marks are used again. */
-    int (*end)(void *arg, struct error *e);
-    void *arg;
-};
-
 struct gather_to {
-    const struct gather_look *look; /* NULL: give is called for each record */
     /* Called for each record in order; `stored` is NULL for one that cannot be read. What it returns ends the
      * gathering, unless it is DELTAFS_OK. */
     int (*give)(void *arg, const struct ref *ref, uint64_t key, const uint8_t *stored, size_t size, struct error *e);
@@ -56,6 +39,21 @@ struct gather_to {
  * portion's records, in the order of the blocks in their logs, several at a time where storage is slow. */
 int gather(struct reader *r, struct part_reader *p, struct ref *refs, const struct ref_record *records, size_t n,
            size_t most, struct gather_to *to, struct error *e);
+/* Whole blocks instead of copies of their values. */
+struct gather_look {
+    /* A block, of which the reader's wanted bytes are there. `keys` are those of its records, as 8 bytes each, if they
+     * were given. *marks gets a number for each record, or NULL: all 0. DELTAFS_ERR_DAMAGED leaves out this block;
+     * other errors end the gathering. */
+    int (*look)(void *arg, struct block *b, const uint8_t *keys, const uint32_t **marks, struct error *e);
+    void (*damage)(void *arg, const struct error *e); /* as above */
+    void *arg;
+};
+
+/* Let the blocks of all refs of a data log be looked at. Each ref has its number of records in `wanted`; together they
+ * are `n`, and numbered in the order of the refs. `keys` are theirs, or NULL. *marks gets those of the records, which
+ * are 0 if they could not be read; NULL: all are 0. */
+int gather_blocks(struct reader *r, struct part_reader *p, struct ref *refs, uint32_t ref_count, size_t n,
+                  const uint8_t *keys, const struct gather_look *look, const uint32_t **marks, struct error *e);
 /* DELTAFS_ERR_DAMAGED: `what` is wrong with a record that was gathered. */
 int gather_damaged(const struct reader *r, const struct part_reader *p, const struct ref *ref, const char *what,
                    struct error *e);

@@ -96,7 +96,7 @@ static int scan_give(void *scan, const struct ref *ref, uint64_t key, const uint
 /* Hand out the records collected so far. */
 static int scan_gather(struct scan *s, struct error *e)
 {
-    struct gather_to to = {.look = s->to->look, .give = scan_give, .damage = scan_gather_damage, .arg = s};
+    struct gather_to to = {.give = scan_give, .damage = scan_gather_damage, .arg = s};
     int status = gather(s->reader, s->part, (struct ref *)(void *)s->refs.bytes,
                         (const struct ref_record *)(const void *)s->records.bytes, s->record_count, VALUES_MAX, &to, e);
 

@@ -2,7 +2,7 @@
 #ifndef DELTAFS_DIRECTORY_SCAN_H
 #define DELTAFS_DIRECTORY_SCAN_H
 
-#include "directory/read/gather.h"
+#include "directory/read/reader.h"
 
 /* What could not be read, or is wrong: a scan goes on behind it. */
 struct damages {
@@ -17,7 +17,6 @@ void damages_add(struct damages *d, const struct error *e);
 struct scan_to {
     deltafs_record_fn fn;
     void *arg;
-    const struct gather_look *look;      /* not NULL: is called instead */
     int stopped;                         /* what fn returned, if that was not 0 */
     struct deltafs_verify_counts counts; /* of what was read: all but damages */
 };
