@@ -23,7 +23,8 @@ plain nf fi >"$work/results"
 if [ -d "$real" ]; then
     sed -i '/make_vpic/d' "$work/commands"
 fi
-if [ -z "$python" ] || nm -D --undefined-only "$here/.libs/libdeltafs.so" | grep -q __asan_init; then
+! nm -D --undefined-only "$here/.libs/libdeltafs.so" | grep -q __asan_init || python=
+if [ -z "$python" ]; then
     echo "the commands in Python are not run"
     sed -i '/^python3 <</,/^END$/d' "$work/commands"
 fi
@@ -42,17 +43,22 @@ printf '#!/bin/sh\nexec "%s" "$@"\n' "${python:-$PYTHON3}" >"$work/bin/python3"
 chmod +x "$work/bin/mpirun" "$work/bin/python3"
 ln -s "$source/tests" "$work/tests"
 [ ! -d "$real" ] || ln -s "$real"/eparticle.* "$work/dumps"
+export DELTAFS_LIBRARY="$here/.libs/libdeltafs.so" PYTHONPATH="$source/src/python"
 (
     cd "$work" || exit 99
-    PATH=$work/bin:$PATH
-    export PATH DELTAFS_LIBRARY="$here/.libs/libdeltafs.so" PYTHONPATH="$source/src/python"
-    sh -e commands >out 2>err
+    PATH=$work/bin:$PATH sh -e commands >out 2>err
 ) || fail "a command of $page: $(tail -n 3 "$work/out") $(cat "$work/err")"
 [ ! -s "$work/err" ] || fail "messages: $(cat "$work/err")"
 for name in tracks.svg energy.svg fastest.csv fastest.npz 480.parquet others; do
     [ -s "$work/$name" ] || fail "no $name"
 done
 [ "$(wc -l <"$work/fastest")" -eq 10 ] || fail "fastest has other keys than ten"
+if [ -n "$python" ]; then
+    sed -n '/^import deltafs/,/^fastest/p' "$work/commands" >"$work/fastest.py"
+    echo 'print(*sorted(fastest), sep=chr(10))' >>"$work/fastest.py"
+    (cd "$work" && "$python" fastest.py >fastest.out) || fail "fastest.py"
+    same "$work/fastest" "$work/fastest.out" "other electrons in Python"
+fi
 [ ! -d "$real" ] || while IFS= read -r line; do
     stdout_has "$line"
 done <"$work/results"
