@@ -8,6 +8,7 @@
 #include "tools/key_list.h"
 #include "tools/print.h"
 #include "tools/report.h"
+#include "tools/select_source.h"
 #include "tools/target.h"
 
 enum { KEYS, AND, NOT, SETS };
@@ -37,11 +38,12 @@ static const char *select_parse_format(const char *text, void *out)
 }
 
 /* The message of the library; returns the exit code. */
-static int select_fail(const struct select *s, int status)
+static int select_fail(const struct select *s, int status, const char *message)
 {
-    const char *message = deltafs_errmsg(NULL);
     int code = text_fail(text_exit_code(status), "select: %s", message);
 
+    if (text_is_silent)
+        return code;
     caret_show("where", s->where, message);
     caret_show("by", s->by, message);
     caret_show("fields", s->fields, message);
@@ -146,17 +148,18 @@ static void found_fini(struct found *f)
 /* ---- Rows ---- */
 
 /* Print all rows, or collect their keys; *count gets their number. */
-static int select_rows(const struct select *s, deltafs_select *rows, struct printer *p, struct found *found,
+static int select_rows(const struct select *s, struct select_source *rows, struct printer *p, struct found *found,
                        uint64_t *count)
 {
     const struct deltafs_record *record;
+    const char *message;
     size_t n = 1;
     int code = EXIT_OK;
 
     while (code == EXIT_OK && n > 0 && !ferror(stdout)) {
-        int status = deltafs_select_next(rows, &record, &n);
+        int status = select_source_next(rows, &record, &n, &message);
         if (status != DELTAFS_OK)
-            return select_fail(s, status);
+            return select_fail(s, status, message);
         for (size_t i = 0; i < n && code == EXIT_OK; i++) {
             if (s->format.is_keys)
                 code = found_add(found, &record[i]);
@@ -168,13 +171,13 @@ static int select_rows(const struct select *s, deltafs_select *rows, struct prin
     return code;
 }
 
-static int select_print(const struct select *s, deltafs_select *rows)
+static int select_print(const struct select *s, struct select_source *rows, const char *schema)
 {
     struct printer p = {.format = s->format.format};
     struct found found = {0};
     uint64_t count = 0;
 
-    if (!s->format.is_keys && print_begin(&p, s->format.format, deltafs_select_schema(rows)) != DELTAFS_OK)
+    if (!s->format.is_keys && print_begin(&p, s->format.format, schema) != DELTAFS_OK)
         return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
     int code = select_rows(s, rows, &p, &found, &count);
     if (!s->format.is_keys)
@@ -195,6 +198,8 @@ static int select_read_keys(const struct select *s, int is_bytes, struct key_lis
     for (int i = 0; i < SETS && code == EXIT_OK; i++) {
         list[i] = (struct key_list){.command = "select", .is_bytes = is_bytes, .is_hex = s->is_hex};
         code = key_list_check_hex(&list[i]);
+        if (code == EXIT_OK && select_no_stdin && s->file[i] && strcmp(s->file[i], "-") == 0)
+            code = text_fail(EXIT_USAGE, "select: keys from standard input: %s", select_no_stdin);
         if (code == EXIT_OK && s->file[i])
             code = key_list_read(&list[i], s->file[i]);
         given[i] = (struct deltafs_key_list){.count = list[i].count,
@@ -205,6 +210,17 @@ static int select_read_keys(const struct select *s, int is_bytes, struct key_lis
     return code;
 }
 
+/* Give all rows to the rank that prints, or print those of all ranks. */
+static int select_merge(const struct select *s, const struct deltafs_select_options *o, deltafs_select *rows)
+{
+    if (!select_prints(rows))
+        return EXIT_OK;
+    struct select_source *source = select_source_open(o, rows);
+    int code = select_print(s, source, deltafs_select_schema(rows));
+    select_source_close(source);
+    return code;
+}
+
 static int select_from(const struct select *s, deltafs_dir *d)
 {
     struct deltafs_stat stat = {.struct_size = sizeof stat};
@@ -212,24 +228,26 @@ static int select_from(const struct select *s, deltafs_dir *d)
         .struct_size = sizeof o, .where = s->where, .by = s->by, .top = s->top.value, .fields = s->fields};
     struct key_list list[SETS] = {{0}};
     struct deltafs_key_list given[SETS];
-    deltafs_select *rows;
+    deltafs_select *rows = NULL;
+    int code = EXIT_OK;
 
     if (deltafs_stat(d, &stat) != DELTAFS_OK)
-        return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(d));
-    int code = select_read_keys(s, strcmp(stat.keys, "bytes") == 0, list, given);
+        code = text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(d));
+    if (code == EXIT_OK)
+        code = select_read_keys(s, strcmp(stat.keys, "bytes") == 0, list, given);
     if (code == EXIT_OK) {
         o.range = s->epochs.is_given ? &s->epochs.range : NULL;
         o.keys = s->file[KEYS] ? &given[KEYS] : NULL;
         o.and_keys = s->file[AND] ? &given[AND] : NULL;
         o.not_keys = s->file[NOT] ? &given[NOT] : NULL;
+        select_divide(&o);
         int status = deltafs_select_open(d, &o, &rows);
-        if (status == DELTAFS_OK) {
-            code = select_print(s, rows);
-            deltafs_select_close(rows);
-        } else {
-            code = select_fail(s, status);
-        }
+        code = status == DELTAFS_OK ? EXIT_OK : select_fail(s, status, deltafs_errmsg(NULL));
     }
+    code = select_agree(code);
+    if (code == EXIT_OK)
+        code = select_merge(s, &o, rows);
+    deltafs_select_close(rows);
     for (int i = 0; i < SETS; i++)
         key_list_fini(&list[i]);
     return code;
@@ -238,7 +256,7 @@ static int select_from(const struct select *s, deltafs_dir *d)
 static int select_run(const struct command_call *c)
 {
     deltafs_dir *d;
-    int code = target_open_records(text_path(c->operand[0]), &d);
+    int code = select_agree(target_open_records(text_path(c->operand[0]), &d));
 
     if (code != EXIT_OK)
         return code;

@@ -5,11 +5,11 @@
 #include "tools/cmd.h"
 #include "tools/ranks.h"
 
-extern const struct command cmd_import, cmd_index, cmd_route;
+extern const struct command cmd_import, cmd_index, cmd_route, cmd_select;
 
-static const struct command *const commands[] = {&cmd_import, &cmd_index, &cmd_route, NULL};
-static struct program deltafs_mpi = {.text = "imports and indexes dumps, and plans large jobs.",
-                                     .codes = "0 done; 2 usage; 3 input, output or damage",
+static const struct command *const commands[] = {&cmd_import, &cmd_index, &cmd_route, &cmd_select, NULL};
+static struct program deltafs_mpi = {.text = "imports and indexes dumps, selects records, and plans large jobs.",
+                                     .codes = "0 done; 1 not found; 2 usage; 3 input, output or damage",
                                      .command = commands};
 
 /* Whether progress=thread is asked for, which not every MPI does as fast. */

@@ -58,7 +58,7 @@ if [ -f "$page" ] && [ -x "$deltafs_mpi" ]; then
     for format in vpic raw; do
         grep -q -- "--format $format" "$work/plain" || fail "deltafs-mpi.1 does not name the format $format"
     done
-    for code in 0 2 3; do
+    for code in 0 1 2 3; do
         grep -qE "^\.B $code\$" "$work/plain" || fail "deltafs-mpi.1 does not say what exit code $code means"
     done
 fi

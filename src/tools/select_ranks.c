@@ -1,0 +1,306 @@
+/* The rows of a select that the ranks of a job read, each a part. Every rank gives its rows to rank 0 as packets, in
+ * the order of its own select. Rank 0 merges them. A rank that is ahead waits for rank 0 to receive its packet, so
+ * memory is bounded. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <mpi.h>
+#include "tools/ranks.h"
+#include "tools/select_source.h"
+#include "tools/text.h"
+
+#define TAG          25
+#define ROWS_AT_ONCE 4096
+
+const char *const select_no_stdin = "each rank reads the keys; give a file that all ranks can read";
+
+/* A packet: this, `count` records with the sizes of their keys and values, `count` numbers if there is `by`, then the
+ * bytes of the keys and values. Without rows, it is the last packet of the rank, and has a message if the status is an
+ * error. */
+struct packet {
+    uint64_t count;
+    int64_t status;
+    uint64_t has_by;
+};
+
+/* The rows of a rank that are not merged yet. */
+struct stream {
+    int rank;
+    const struct deltafs_record *row;
+    const double *by;
+    size_t at, count;
+    int is_done;
+    char *bytes; /* the packet, for another rank than 0 */
+    size_t capacity;
+    struct deltafs_record *records;
+};
+
+struct select_source {
+    deltafs_select *rows; /* of this rank */
+    uint64_t left;        /* rows that `top` allows */
+    int ranks;
+    struct stream *stream;
+    struct deltafs_record merged[ROWS_AT_ONCE];
+    int status; /* the first that a rank failed with, and its message: */
+    char message[1024];
+};
+
+void select_divide(struct deltafs_select_options *o)
+{
+    int rank, ranks;
+
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    o->part = (uint32_t)rank;
+    o->parts = (uint32_t)ranks;
+}
+
+int select_agree(int code)
+{
+    return ranks_agree(code);
+}
+
+/* ---- Giving rows to rank 0 ---- */
+
+static char *put(char *to, const void *from, size_t size)
+{
+    if (size > 0)
+        memcpy(to, from, size);
+    return to + size;
+}
+
+/* Returns DELTAFS_OK, or that there is no memory or that a row is too long for a message. */
+static int give(const struct deltafs_record *row, size_t n, const double *by)
+{
+    const struct packet head = {.count = n, .has_by = by != NULL};
+    size_t size = sizeof head + n * sizeof *row + (by ? n * sizeof *by : 0);
+
+    for (size_t i = 0; i < n; i++)
+        size += row[i].key_size + row[i].size;
+    char *bytes = size <= INT32_MAX ? malloc(size) : NULL, *p = bytes;
+    if (!bytes)
+        return DELTAFS_ERR_MEMORY;
+    p = put(p, &head, sizeof head);
+    p = put(p, row, n * sizeof *row);
+    if (by)
+        p = put(p, by, n * sizeof *by);
+    for (size_t i = 0; i < n; i++) {
+        p = put(p, row[i].key_bytes, row[i].key_size);
+        p = put(p, row[i].value, row[i].size);
+    }
+    MPI_Send(bytes, (int)size, MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
+    free(bytes);
+    return DELTAFS_OK;
+}
+
+static void give_end(int status, const char *message)
+{
+    struct {
+        struct packet head;
+        char message[1024];
+    } last = {.head = {.status = status}};
+
+    snprintf(last.message, sizeof last.message, "%s", message);
+    MPI_Send(&last, sizeof last, MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
+}
+
+int select_prints(deltafs_select *rows)
+{
+    const struct deltafs_record *row;
+    const char *message = "";
+    int rank, status;
+    size_t n;
+
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0)
+        return 1;
+    do {
+        status = deltafs_select_next(rows, &row, &n);
+        if (status != DELTAFS_OK) {
+            message = deltafs_errmsg(NULL);
+        } else if (n > 0) {
+            status = give(row, n, deltafs_select_values(rows));
+            message = "no memory for rows";
+        }
+    } while (status == DELTAFS_OK && n > 0);
+    give_end(status, status != DELTAFS_OK ? message : "");
+    return 0;
+}
+
+/* ---- Merging ---- */
+
+/* The job cannot go on without this memory: other ranks wait for rank 0. */
+static void *must_have(void *memory, size_t size)
+{
+    void *bytes = realloc(memory, size);
+
+    if (!bytes) {
+        text_fail(EXIT_TROUBLE, "select: no memory for %zu bytes of rows", size);
+        MPI_Abort(MPI_COMM_WORLD, EXIT_TROUBLE);
+    }
+    return bytes;
+}
+
+struct select_source *select_source_open(const struct deltafs_select_options *o, deltafs_select *rows)
+{
+    struct select_source *s = must_have(NULL, sizeof *s);
+
+    memset(s, 0, sizeof *s);
+    MPI_Comm_size(MPI_COMM_WORLD, &s->ranks);
+    s->rows = rows;
+    s->left = o->top > 0 ? o->top : UINT64_MAX;
+    s->stream = must_have(NULL, (size_t)s->ranks * sizeof *s->stream);
+    for (int i = 0; i < s->ranks; i++)
+        s->stream[i] = (struct stream){.rank = i};
+    return s;
+}
+
+static void fail(struct select_source *s, int status, const char *message)
+{
+    if (s->status != DELTAFS_OK)
+        return;
+    s->status = status;
+    snprintf(s->message, sizeof s->message, "%s", message);
+}
+
+static void refill_own(struct select_source *s, struct stream *t)
+{
+    int status = deltafs_select_next(s->rows, &t->row, &t->count);
+
+    if (status != DELTAFS_OK)
+        fail(s, status, deltafs_errmsg(NULL));
+    t->is_done = status != DELTAFS_OK || t->count == 0;
+    t->by = deltafs_select_values(s->rows);
+}
+
+/* Set the addresses of the rows of a packet. */
+static void unpack(struct stream *t, const struct packet *head)
+{
+    char *p = t->bytes + sizeof *head;
+    struct deltafs_record *records = must_have(t->records, head->count * sizeof *records);
+
+    t->row = t->records = records;
+    memcpy(records, p, head->count * sizeof *records);
+    p += head->count * sizeof *records;
+    t->by = head->has_by ? (const double *)(const void *)p : NULL;
+    p += head->has_by ? head->count * sizeof *t->by : 0;
+    for (size_t i = 0; i < head->count; i++) {
+        records[i].key_bytes = records[i].key_size > 0 ? p : NULL;
+        p += records[i].key_size;
+        records[i].value = p;
+        p += records[i].size;
+    }
+    t->count = head->count;
+}
+
+/* Receive a packet into the memory of the stream. */
+static void refill(struct select_source *s, struct stream *t)
+{
+    struct packet head;
+    MPI_Status probed;
+    int size;
+
+    MPI_Probe(t->rank, TAG, MPI_COMM_WORLD, &probed);
+    MPI_Get_count(&probed, MPI_BYTE, &size);
+    if ((size_t)size > t->capacity) {
+        t->bytes = must_have(t->bytes, (size_t)size);
+        t->capacity = (size_t)size;
+    }
+    MPI_Recv(t->bytes, size, MPI_BYTE, t->rank, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    memcpy(&head, t->bytes, sizeof head);
+    t->count = 0;
+    if (head.count == 0) {
+        t->is_done = 1;
+        if (head.status != DELTAFS_OK)
+            fail(s, (int)head.status, t->bytes + sizeof head);
+    } else {
+        unpack(t, &head);
+    }
+}
+
+/* Compare the next rows as a select orders its rows; below 0 if that of `a` comes first. */
+static int stream_compare(const struct stream *a, const struct stream *b)
+{
+    const struct deltafs_record *x = &a->row[a->at], *y = &b->row[b->at];
+    size_t size = x->key_size < y->key_size ? x->key_size : y->key_size;
+    int order = 0, label = (x->label > y->label) - (x->label < y->label);
+
+    if (a->by) {
+        double v = a->by[a->at], w = b->by[b->at];
+        order = isnan(v) || isnan(w) ? (isnan(v) != 0) - (isnan(w) != 0) : (v < w) - (v > w);
+    } else {
+        order = label;
+    }
+    if (order == 0)
+        order = size > 0 ? memcmp(x->key_bytes, y->key_bytes, size) : (x->key > y->key) - (x->key < y->key);
+    if (order == 0)
+        order = (x->key_size > y->key_size) - (x->key_size < y->key_size);
+    return order != 0 ? order : label;
+}
+
+/* The stream whose row is the next; NULL if a stream must be refilled before, or all are done. */
+static struct stream *next_stream(struct select_source *s)
+{
+    struct stream *first = NULL;
+
+    for (int i = 0; i < s->ranks; i++) {
+        struct stream *t = &s->stream[i];
+        if (t->is_done)
+            continue;
+        if (t->at == t->count)
+            return NULL;
+        if (!first || stream_compare(t, first) < 0)
+            first = t;
+    }
+    return first;
+}
+
+/* Damage of one rank's part keeps no other row from being printed. */
+static int is_fatal(int status)
+{
+    return status != DELTAFS_OK && status != DELTAFS_ERR_DAMAGED && status != DELTAFS_ERR_IO;
+}
+
+static void refill_all(struct select_source *s)
+{
+    for (int i = 0; i < s->ranks; i++) {
+        struct stream *t = &s->stream[i];
+        if (t->is_done || t->at < t->count)
+            continue;
+        t->at = 0;
+        if (i == 0)
+            refill_own(s, t);
+        else
+            refill(s, t);
+    }
+}
+
+int select_source_next(struct select_source *s, const struct deltafs_record **rows, size_t *n, const char **message)
+{
+    struct stream *t;
+    size_t count = 0;
+
+    refill_all(s);
+    while (!is_fatal(s->status) && count < ROWS_AT_ONCE && count < s->left && (t = next_stream(s)) != NULL)
+        s->merged[count++] = t->row[t->at++];
+    s->left -= count;
+    *rows = s->merged;
+    *n = count;
+    *message = s->message;
+    return count > 0 ? DELTAFS_OK : s->status;
+}
+
+/* The other ranks send all they have. */
+void select_source_close(struct select_source *s)
+{
+    for (int i = 1; i < s->ranks; i++)
+        while (!s->stream[i].is_done)
+            refill(s, &s->stream[i]);
+    for (int i = 0; i < s->ranks; i++) {
+        free(s->stream[i].bytes);
+        free(s->stream[i].records);
+    }
+    free(s->stream);
+    free(s);
+}
