@@ -23,9 +23,8 @@ def to_pandas(rows: np.ndarray) -> pandas.DataFrame:
     return pandas.DataFrame({name: _plain(rows[name]) for name in rows.dtype.names or ()})
 
 
-def repacked(rows: np.ndarray) -> np.ndarray:
-    """A selection of fields as an array of its own."""
-    kind = np.dtype([(name, rows.dtype[name]) for name in rows.dtype.names or ()])
+def repacked(rows: np.ndarray, kind: np.dtype) -> np.ndarray:
+    """Some columns of rows as an array of its own."""
     packed = np.empty(len(rows), kind)
     for name in kind.names or ():
         packed[name] = rows[name]

@@ -619,6 +619,9 @@ class Directory(Handle):
             raise InvalidError(f"{self.path}: there is no partition {partition}; there are {self.partitions}")
         if self._dtype(fields) != self._stored:
             return self._scan_columns(range_, partition, fields, with_label)
+        return self._scan_stored(range_, partition, with_label)
+
+    def _scan_stored(self, range_: Range | None, partition: int | None, with_label: bool) -> np.ndarray:
         if self._is_bytes or self._stored.hasobject:
             return self._scan_each(range_, partition, with_label)
         capacity = int(self.epochs["records"][np.isin(self.labels, self._labels_in(range_))].sum())
@@ -640,17 +643,21 @@ class Directory(Handle):
 
     def _scan_columns(self, range_: Range | None, partition: int | None, fields: Fields, with_label: bool) -> np.ndarray:
         """The same with other columns than all stored ones."""
-        options = self._select_options(fields, range_)
-        if partition is not None:
-            options.part, options.parts = partition, self.partitions
         failed = None
         try:
-            with self._selection(options) as chunks:
-                rows = self._joined(chunks)
+            rows = self._scan_stored(range_, partition, with_label=True)
         except (DamagedError, IoError) as error:
             rows, failed = error.partial, error
-        names = [name for name in rows.dtype.names or () if with_label or name != "epoch"]
-        return _whole(rows if with_label else _convert.repacked(rows[names]), failed)
+        kind = self._dtype(fields)
+        stored = self._stored.names or ()
+        if all(name in stored for name in kind.names or ()):
+            made = rows
+        else:
+            made = self._made(_convert.repacked(rows, self._stored), rows["epoch"], fields)
+        out = np.empty(len(rows), self._row_dtype(kind, with_label))
+        for name in out.dtype.names or ():
+            out[name] = (rows if name in ("key", "epoch") else made)[name]
+        return _whole(out, failed)
 
     def _scan_each(self, range_: Range | None, partition: int | None, with_label: bool) -> np.ndarray:
         """The same for keys that are bytes, and values whose sizes differ."""
