@@ -1,4 +1,5 @@
-/* What pack.c compresses, libsnappy decompresses to the same bytes. */
+/* What pack.c compresses, libsnappy decompresses to the same bytes, and so does pack.c. It refuses what libsnappy
+ * refuses, and stays within its bytes (run this under a sanitizer). */
 #include <snappy-c.h>
 #include "directory/format/pack.h"
 #include "unit_help.h"
@@ -7,6 +8,35 @@
 #define GUARD          64
 
 static uint8_t in[SIZE_MAX_TRIED], back[SIZE_MAX_TRIED];
+
+/* In memory of just that size. */
+static int decompress(const uint8_t *bytes, size_t packed, size_t n, uint8_t **out)
+{
+    uint8_t *alone = malloc(packed + 1);
+
+    *out = malloc(n + GUARD);
+    assert_true(alone && *out);
+    memcpy(alone + 1, bytes, packed);
+    memset(*out + n, 0xa5, GUARD);
+    int status = pack_decompress(alone + 1, packed, *out, n);
+    for (size_t i = 0; i < GUARD; i++)
+        assert_int_equal((*out)[n + i], 0xa5);
+    free(alone);
+    return status;
+}
+
+static void check_decompress(const uint8_t *bytes, size_t packed, size_t n)
+{
+    uint8_t *out;
+
+    assert_int_equal(decompress(bytes, packed, n, &out), 0);
+    assert_memory_equal(out, in, n);
+    free(out);
+    assert_int_equal(decompress(bytes, packed, n + 1, &out), -1);
+    free(out);
+    assert_int_equal(decompress(bytes, packed - 1, n, &out), -1);
+    free(out);
+}
 
 static size_t check(size_t n)
 {
@@ -22,6 +52,7 @@ static size_t check(size_t n)
     assert_int_equal(snappy_uncompress((char *)out, packed, (char *)back, &length), SNAPPY_OK);
     assert_int_equal(length, n);
     assert_memory_equal(back, in, n);
+    check_decompress(out, packed, n);
     free(out);
     return packed;
 }
@@ -75,6 +106,32 @@ static void test_worst_case(void **state)
     check(60000);
 }
 
+/* Changed bytes: both refuse them, or both decompress them to the same. */
+static void test_forged(void **state)
+{
+    static uint8_t out[8192];
+    struct rng r = rng_init(11);
+    unsigned taken = 0;
+
+    (void)state;
+    for (int round = 0; round < 20000; round++) {
+        size_t n = 1 + rng_below(&r, 600), length = sizeof back;
+        fill(&r, n, 1 + (unsigned)rng_below(&r, 200), 60);
+        size_t packed = pack_compress(in, n, out);
+        for (uint64_t k = rng_below(&r, 4); k > 0; k--)
+            out[rng_below(&r, packed)] = (uint8_t)rng_next(&r);
+        int is_valid = snappy_uncompressed_length((char *)out, packed, &length) == SNAPPY_OK && length == n &&
+                       snappy_uncompress((char *)out, packed, (char *)back, &length) == SNAPPY_OK;
+        uint8_t *got;
+        assert_int_equal(decompress(out, packed, n, &got), is_valid ? 0 : -1);
+        if (is_valid)
+            assert_memory_equal(got, back, n);
+        taken += is_valid ? 1u : 0u;
+        free(got);
+    }
+    assert_true(taken > 5000 && taken < 19000);
+}
+
 static void test_length(void **state)
 {
     (void)state;
@@ -88,6 +145,7 @@ int main(void)
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_worst_case),
         cmocka_unit_test(test_length),
+        cmocka_unit_test(test_forged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -1,6 +1,5 @@
 /* Values of one size are laid out in bit planes before they are packed: a schema's columns come out of that without
  * knowing the schema. Where packing does not help, the values stand as they are. */
-#include <snappy-c.h>
 #include "base/coding.h"
 #include "base/short_copy.h"
 #include "directory/format/block.h"
@@ -341,17 +340,6 @@ static const char *block_find_strips(struct block *b, const uint8_t *payload, si
     return at == packed ? NULL : "the lengths of the block's strips do not add up";
 }
 
-/* Unpack `n` bytes. Returns 0, or -1 if it is not so many. */
-static int block_unpack_bytes(const uint8_t *from, size_t packed, uint8_t *to, size_t n)
-{
-    size_t length = n;
-
-    return snappy_uncompressed_length((const char *)from, packed, &length) == SNAPPY_OK && length == n &&
-                   snappy_uncompress((const char *)from, packed, (char *)to, &length) == SNAPPY_OK
-               ? 0
-               : -1;
-}
-
 static int is_any_wanted(const uint8_t *wanted, size_t n)
 {
     return !wanted || memchr(wanted, 1, n) != NULL;
@@ -368,7 +356,7 @@ int block_want(struct block *b, const uint8_t *wanted, struct error *e)
         if (strip->is_missing && is_any_wanted(wanted, bytes)) {
             if (!strip->is_packed)
                 memcpy(to, strip->bytes, n);
-            else if (block_unpack_bytes(strip->bytes, strip->length, to, n) != 0)
+            else if (pack_decompress(strip->bytes, strip->length, to, n) != 0)
                 return error_damaged(e, b->path, b->offset, "the block cannot be unpacked");
             strip->is_missing = 0;
         }
@@ -389,7 +377,7 @@ static const char *block_unpack(struct block *b, const uint8_t *payload, size_t 
         return block_find_strips(b, payload, packed, unpacked);
     }
     if (flags & BLOCK_FLAG_SNAPPY) {
-        if (block_unpack_bytes(payload, packed, b->payload.bytes, unpacked) != 0)
+        if (pack_decompress(payload, packed, b->payload.bytes, unpacked) != 0)
             return "the block cannot be unpacked";
         p = b->payload.bytes;
     } else if (flags & BLOCK_FLAG_PLANES) {

@@ -1,5 +1,5 @@
-/* A compressor for the Snappy format, as its public description (format_description.txt) defines it: the length as a
- * varint, then literals and copies of earlier bytes.
+/* A compressor and a decompressor for the Snappy format, as its public description (format_description.txt) defines it:
+ * the length as a varint, then literals and copies of earlier bytes.
  *
  * The input is cut into fragments of 64 KiB, so that a position in one fits 16 bits. A hash table has the last position
  * of each hash of four bytes. The search takes the first match that it finds, and skips ahead faster the longer it
@@ -110,4 +110,87 @@ size_t pack_compress(const uint8_t *in, size_t n, uint8_t *out)
     for (size_t done = 0; done < n; done += PACK_FRAGMENT)
         p = pack_fragment(in + done, n - done < PACK_FRAGMENT ? n - done : PACK_FRAGMENT, p);
     return (size_t)(p - out);
+}
+
+/* ---- Decompression ---- */
+
+#define PACK_STEP 16u /* bytes that are copied at once where there is room */
+
+/* The length of a literal whose tag has been read: returns the byte behind it, or NULL. */
+static const uint8_t *pack_literal_length(const uint8_t *p, const uint8_t *end, uint8_t tag, size_t *n)
+{
+    unsigned bytes = tag >> 2 < 60 ? 0 : (tag >> 2) - 59u;
+    size_t length = bytes > 0 ? 0 : tag >> 2;
+
+    if ((size_t)(end - p) < bytes)
+        return NULL;
+    for (unsigned i = 0; i < bytes; i++)
+        length |= (size_t)p[i] << 8 * i;
+    *n = length + 1;
+    return p + bytes;
+}
+
+/* The length and the distance of a copy whose tag has been read: returns the byte behind it, or NULL. */
+static const uint8_t *pack_copy_place(const uint8_t *p, const uint8_t *end, uint8_t tag, size_t *n, size_t *back)
+{
+    size_t bytes = (tag & 3) == PACK_COPY_1 ? 1 : (tag & 3) == PACK_COPY_2 ? 2 : 4;
+
+    if ((size_t)(end - p) < bytes)
+        return NULL;
+    *n = (size_t)(tag >> 2) + 1;
+    if (bytes == 1) {
+        *n = (size_t)(tag >> 2 & 7) + 4;
+        *back = (size_t)(tag >> 5) << 8 | p[0];
+    } else {
+        *back = bytes == 2 ? (size_t)(p[0] | p[1] << 8) : get_u32(p);
+    }
+    return p + bytes;
+}
+
+/* n bytes, at most PACK_COPY_MAX, from `back` before; `room` can be written. */
+static inline void pack_repeat(uint8_t *out, size_t back, size_t n, size_t room)
+{
+    const uint8_t *from = out - back;
+
+    if (back >= PACK_STEP && room >= PACK_COPY_MAX)
+        for (size_t i = 0; i < n; i += PACK_STEP)
+            memcpy(out + i, from + i, PACK_STEP);
+    else if (back == 1)
+        memset(out, *from, n);
+    else
+        for (size_t i = 0; i < n; i++)
+            out[i] = from[i];
+}
+
+int pack_decompress(const uint8_t *in, size_t packed, uint8_t *out, size_t n)
+{
+    const uint8_t *end = in + packed, *start = out;
+    uint64_t length;
+    size_t part, back;
+
+    in = get_varint(in, end, &length);
+    if (!in || length != n)
+        return -1;
+    for (uint8_t *stop = out + n; in < end; out += part) {
+        uint8_t tag = *in++;
+        size_t room = (size_t)(stop - out);
+        int is_literal = (tag & 3) == PACK_LITERAL;
+        in = is_literal ? pack_literal_length(in, end, tag, &part) : pack_copy_place(in, end, tag, &part, &back);
+        if (!in || part > room)
+            return -1;
+        if (!is_literal) {
+            if (back == 0 || back > (size_t)(out - start))
+                return -1;
+            pack_repeat(out, back, part, room);
+            continue;
+        }
+        if (part > (size_t)(end - in))
+            return -1;
+        if (part <= PACK_STEP && room >= PACK_STEP && (size_t)(end - in) >= PACK_STEP)
+            memcpy(out, in, PACK_STEP);
+        else
+            memcpy(out, in, part);
+        in += part;
+    }
+    return out == start + n ? 0 : -1;
 }

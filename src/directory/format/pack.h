@@ -1,7 +1,6 @@
-/* Compression of a block in the Snappy format.
- *
- * libsnappy decompresses without allocating memory, and readers use it. Its compressor allocates in C++ at each call
- * and ends the process if there is no memory, so writers use this one. It allocates nothing. */
+/* Compression of a block in the Snappy format. libsnappy's compressor allocates in C++ at each call and ends the
+ * process if there is no memory; its decompressor takes long to begin, and the parts of a block are short. These
+ * allocate nothing. */
 #ifndef DELTAFS_PACK_H
 #define DELTAFS_PACK_H
 
@@ -13,5 +12,9 @@ size_t pack_max(size_t n);
 
 /* Compress n bytes, n < 4 GiB, to `out`, which has room for pack_max(n). Returns the length of the output. */
 size_t pack_compress(const uint8_t *in, size_t n, uint8_t *out);
+
+/* Decompress to `n` bytes. Returns 0, or -1 if the input is not the compression of so many bytes; reads and writes
+ * nothing beyond either. */
+int pack_decompress(const uint8_t *in, size_t packed, uint8_t *out, size_t n);
 
 #endif
