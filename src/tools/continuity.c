@@ -1,12 +1,14 @@
 /* A track jumps if a particle is farther from its place in the epoch before than light gets in the time between: then a
- * code has probably mixed up IDs. Records of a partition are read epoch by epoch, each in the order of keys, so two
- * epochs are compared like two sorted lists. */
+ * code has probably mixed up IDs. Records of a partition are read epoch by epoch, so two epochs are compared like two
+ * sorted lists. If those need more than the option memory, a partition is read several times, for a slice of its keys
+ * each time. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <deltafs/deltafs_query.h>
 #include "tools/continuity.h"
+#include "tools/progress.h"
 #include "tools/text.h"
 
 #define SHOWN    8    /* jumps */
@@ -40,6 +42,8 @@ struct continuity {
     struct moment *moment;  /* of each epoch, in the order of labels */
     size_t moments;
     struct places before, now;
+    uint32_t slice, slices;
+    struct progress bar;
     uint64_t steps, faults;
     int code;
 };
@@ -127,8 +131,10 @@ static const struct moment *find_moment(const struct continuity *c, uint64_t lab
 
 static void report(struct continuity *c, const char *what, uint64_t key)
 {
-    if (c->is_all || c->faults < SHOWN)
+    if (c->is_all || c->faults < SHOWN) {
+        progress_wipe(&c->bar);
         text_fail(0, "%s: key %" PRIu64 " %s", c->path, key, what);
+    }
     c->faults++;
 }
 
@@ -171,12 +177,31 @@ static void compare_places(struct continuity *c)
     }
 }
 
+static int place_compare(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+
+    return (x->key > y->key) - (x->key < y->key);
+}
+
+/* Keys increase only within each part of an epoch that the writer's memory did not hold. */
+static void sort_places(struct places *p)
+{
+    size_t i = 1;
+
+    while (i < p->count && p->place[i - 1].key <= p->place[i].key)
+        i++;
+    if (i < p->count)
+        qsort(p->place, p->count, sizeof *p->place, place_compare);
+}
+
 /* An epoch has been read. */
 static void end_epoch(struct continuity *c)
 {
     const struct places *now = &c->now;
     char what[64];
 
+    sort_places(&c->now);
     for (size_t i = 1; i < now->count; i++)
         if (now->place[i].key == now->place[i - 1].key) {
             snprintf(what, sizeof what, "has two records in epoch %" PRIu64, now->label);
@@ -193,15 +218,25 @@ static void end_epoch(struct continuity *c)
 
 /* ---- Reading ---- */
 
+/* Of the key; not the hash by which keys are distributed over partitions. */
+static uint32_t slice_of(const struct continuity *c, uint64_t key)
+{
+    key = (key ^ key >> 31) * 0xd6e8feb86659fd93u;
+    return (uint32_t)((key >> 32) % c->slices);
+}
+
 static int take_record(const struct deltafs_record *record, void *arg)
 {
     struct continuity *c = arg;
     const struct deltafs_record *row;
 
+    progress_add(&c->bar, 1);
     if (c->now.is_read && record->label != c->now.label)
         end_epoch(c);
     c->now.is_read = 1;
     c->now.label = record->label;
+    if (slice_of(c, record->key) != c->slice)
+        return 0;
     if (c->now.count == c->now.capacity) {
         size_t capacity = c->now.capacity > 0 ? 2 * c->now.capacity : 4096;
         struct place *grown = realloc(c->now.place, capacity * sizeof *grown);
@@ -230,16 +265,45 @@ static int take_record(const struct deltafs_record *record, void *arg)
     return 0;
 }
 
-static int check_partition(struct continuity *c, uint32_t partition)
+static int check_slice(struct continuity *c, uint32_t partition)
 {
     int stopped = 0, status = deltafs_scan_partition(c->dir, partition, NULL, take_record, c, &stopped);
 
-    if (status != DELTAFS_OK)
+    if (status != DELTAFS_OK) {
+        progress_wipe(&c->bar);
         text_fail(0, "%s", deltafs_errmsg(NULL));
+    }
     end_epoch(c);
     c->before.count = 0;
     c->before.is_read = 0;
     return status == DELTAFS_OK ? c->code : EXIT_TROUBLE;
+}
+
+/* How many slices make the places of two epochs fit into the memory. */
+static uint32_t count_slices(deltafs_dir *d, const struct deltafs_stat *stat)
+{
+    struct deltafs_memory_stat memory = {.struct_size = sizeof memory};
+    struct deltafs_epoch_stat epoch = {.struct_size = sizeof epoch};
+    uint64_t most = 0;
+
+    if (deltafs_memory_stat(d, &memory) != DELTAFS_OK || memory.limit == 0)
+        return 1;
+    for (uint64_t i = 0; i < stat->epochs && deltafs_epoch_stat(d, i, &epoch) == DELTAFS_OK; i++)
+        most = epoch.records > most ? epoch.records : most;
+    return (uint32_t)(1 + most / stat->partitions * 2 * sizeof(struct place) / memory.limit);
+}
+
+static int check_all(struct continuity *c, const struct deltafs_stat *stat)
+{
+    int code = EXIT_OK;
+
+    c->slices = count_slices(c->dir, stat);
+    progress_begin(&c->bar, stat->records * c->slices, 1);
+    for (uint32_t p = 0; p < stat->partitions && code == EXIT_OK; p++)
+        for (c->slice = 0; c->slice < c->slices && code == EXIT_OK; c->slice++)
+            code = check_slice(c, p);
+    progress_end(&c->bar);
+    return code;
 }
 
 /* Columns x, y, z, which are floats. */
@@ -276,8 +340,8 @@ int continuity_check(deltafs_dir *d, const char *path, int is_all)
         code = find_moments(&c, stat.epochs);
     if (code == EXIT_OK && deltafs_last_label(d, &label) == DELTAFS_OK)
         find_box(&c, label);
-    for (uint32_t p = 0; p < stat.partitions && code == EXIT_OK; p++)
-        code = check_partition(&c, p);
+    if (code == EXIT_OK)
+        code = check_all(&c, &stat);
     if (c.faults > SHOWN && !is_all)
         text_fail(0, "%s: and %" PRIu64 " more, which verify --continuity --all names", path, c.faults - SHOWN);
     if (code == EXIT_OK)

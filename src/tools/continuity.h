@@ -5,7 +5,7 @@
 #include <deltafs/deltafs.h>
 
 /* Check all tracks of an open directory: print the first jumps, or all of them, and a summary. Returns an exit code.
- * `path` is for messages. Takes 64 bytes of memory for each record that a partition has in one epoch. */
+ * `path` is for messages. Takes no more memory than the library does (the option memory). */
 int continuity_check(deltafs_dir *d, const char *path, int is_all);
 
 #endif

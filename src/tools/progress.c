@@ -84,9 +84,15 @@ void progress_add(struct progress *p, uint64_t n)
     fflush(stderr);
 }
 
-void progress_end(struct progress *p)
+void progress_wipe(struct progress *p)
 {
     if (p->is_shown && p->drawn > 0)
         fprintf(stderr, "\r%*s\r", BAR_WIDTH + 30, "");
+    p->drawn = 0;
+}
+
+void progress_end(struct progress *p)
+{
+    progress_wipe(p);
     p->is_shown = 0;
 }

@@ -17,6 +17,8 @@ double progress_now(void);
 /* `is_wanted`: 0 shows nothing in any case. */
 void progress_begin(struct progress *p, uint64_t total, int is_wanted);
 void progress_add(struct progress *p, uint64_t n);
+/* Remove the bar before a message; it comes again. */
+void progress_wipe(struct progress *p);
 /* Remove the bar. */
 void progress_end(struct progress *p);
 

@@ -57,6 +57,26 @@ printf '1 7 %s\n1 7 %s\n' 000000000000000000000000 000000000000000000000000 |
 expect 3 "$deltafs" verify --continuity "$work/two"
 says "key 7 has two records in epoch 1"
 
+# An epoch in several parts, each with its own order of keys. With 8M the tracks are read in slices.
+"$PYTHON3" - >"$work/records" <<'END'
+rest, moved = "0000803f" + "00" * 8, "0000a040" + "00" * 8
+for epoch, step in (0, 100), (10, 1):
+    for i in range(0, 400000, step):
+        print(epoch, i * 0x9E3779B97F4A7C15 % 2**64, moved if epoch and i % 10000 == 0 else rest)
+END
+"$put_records" "$work/parts" schema=x:f4,y:f4,z:f4 partitions=1 memory=8M <"$work/records" || fail put_records
+"$deltafs" scan "$work/parts" --epochs 10 --format csv | sed 1d | cut -d, -f1 | LC_ALL=C sort -c -n 2>/dev/null &&
+    fail "an epoch in one part"
+"$deltafs" attr "$work/parts" cvac=0.1
+"$deltafs" attr "$work/parts" time=0
+"$deltafs" attr "$work/parts" time=10 --from 10
+for memory in 8M 64M; do
+    DELTAFS_MEMORY=$memory expect 3 "$deltafs" verify --continuity --all "$work/parts"
+    stdout_has "$work/parts: 4000 steps of tracks checked, 40 jumps"
+    [ "$(grep -c "moves by 4 from epoch 0 to 10, in which light moves by 1" "$work/err")" -eq 40 ] ||
+        fail "$memory: $(cat "$work/err")"
+done
+
 # What has no positions.
 printf '1 7 00000000\n' | "$put_records" "$work/none" schema=u:f4 || fail put_records
 expect 3 "$deltafs" verify --continuity "$work/none"

@@ -49,3 +49,10 @@ for keys in "" "--keys $work/keys"; do
     expect 0 "$deltafs" export "$work/d1" --format csv -f -o "$work/x.csv"
     [ ! -s "$work/err" ] || fail "export: standard error is no terminal, and has: $(cat "$work/err")"
 done
+
+# ---- A check of tracks
+
+on_terminal "verify" "$deltafs verify --continuity $work/d1; :"
+grep -q '\[#*-*\] *[0-9]*% ' "$work/out" || fail "no bar of verify --continuity: $(cat "$work/out")"
+tr '\r' '\n' <"$work/out" | grep -v '^ *$' | tail -n 1 | grep -q 'of tracks checked' ||
+    fail "the bar of verify --continuity stays: $(cat "$work/out")"
