@@ -8,7 +8,8 @@
  *
  * A value is valid from a label on, because facts such as a grid may change in the course of a simulation. The value
  * for a label is the one that was set last, of all those that are valid from this label or a smaller one on. So
- * a value that is set again for the same label, or a smaller one, replaces the former. The physical time of an epoch is
+ * a value that is set again for the same label, or a smaller one, replaces the former. Setting an attribute of the type
+ * NONE removes values in the same way: with `from` 0 all of them. The physical time of an epoch is
  * the attribute "time": set it for each epoch, with the label of the epoch as `from`.
  *
  * Attributes are stored in the manifest of the directory. Older versions of DeltaFS ignore them.
@@ -29,7 +30,8 @@ enum deltafs_attribute_type {
     DELTAFS_ATTRIBUTE_U8 = 3,         /* const uint64_t * */
     DELTAFS_ATTRIBUTE_TEXT = 4,       /* const char *, up to a zero */
     DELTAFS_ATTRIBUTE_EXPRESSION = 5, /* the same: the expression of a computed column */
-    DELTAFS_ATTRIBUTE_COLUMN = 6      /* no value: the attribute gives the unit of the stored column of this name */
+    DELTAFS_ATTRIBUTE_COLUMN = 6,     /* no value: the attribute gives the unit of the stored column of this name */
+    DELTAFS_ATTRIBUTE_NONE = 7        /* no value: remove those that were set for label `from` and larger ones */
 };
 
 struct deltafs_attribute {
@@ -52,13 +54,16 @@ struct deltafs_attribute {
  * In a job, the call is collective: all ranks call it, and all get the same status. The attribute of rank 0 is stored;
  * on the other ranks `attribute` is ignored and may be NULL.
  *
- * DELTAFS_ERR_INVALID: the name is not possible, or the attribute is longer than 16 MiB as a text. If storing fails,
+ * DELTAFS_ERR_INVALID: the name is not possible, the attribute is longer than 16 MiB as a text, or an expression has a
+ * mistake: the message is then "...: 'NAME': offset N: ...". Whether the names in an expression exist is found out when
+ * it is used, so that attributes can be set in any order. If storing fails,
  * the directory is as before, or the call says that no epoch can be committed any more. */
 DELTAFS_API int deltafs_attribute_set(deltafs_dir *dir, const struct deltafs_attribute *attribute);
 
 /* Set an attribute of a directory that no program has open for writing, and whose last writer closed it. No epoch is
  * read or changed. DELTAFS_ERR_MODE: its writer did not close it; run deltafs_repair first. DELTAFS_ERR_BUSY: another
- * process is writing the directory, or may be (see the option lease). The other errors are those of deltafs_open and
+ * process is writing the directory, or may be (see the option lease). DELTAFS_ERR_NOT_FOUND: there is no such
+ * directory, or nothing to be removed by the type NONE. The other errors are those of deltafs_open and
  * deltafs_attribute_set. Not collective. */
 DELTAFS_API int deltafs_attribute_set_closed(const char *path, const struct deltafs_attribute *attribute);
 

@@ -9,6 +9,7 @@
 #include "directory/read/reader.h"
 #include "io/io_format.h"
 #include "io/lease.h"
+#include "query/expr.h"
 
 #define NAME_MAX_SIZE 255
 
@@ -60,6 +61,8 @@ static int name_check(const struct deltafs_attribute *a, const char *schema, con
     status = schema_has(schema, a->name, &is_column, e);
     if (status != DELTAFS_OK)
         return status;
+    if (a->type == DELTAFS_ATTRIBUTE_NONE)
+        return DELTAFS_OK;
     if (a->type == DELTAFS_ATTRIBUTE_COLUMN)
         return is_column ? DELTAFS_OK
                          : error_set(e, DELTAFS_ERR_INVALID, "%s: the directory has no column '%s'; its schema is '%s'",
@@ -83,6 +86,21 @@ static int unit_check(const struct deltafs_attribute *a, const char *call, struc
                                call, a->name);
 }
 
+static int value_check(const struct deltafs_attribute *a, const char *call, struct error *e)
+{
+    struct expr *x = NULL;
+
+    if (a->type < DELTAFS_ATTRIBUTE_COLUMN && !a->value)
+        return error_set(e, DELTAFS_ERR_INVALID, "%s: '%s' has no value", call, a->name);
+    if (a->type <= DELTAFS_ATTRIBUTE_U8 && a->count == 0)
+        return error_set(e, DELTAFS_ERR_INVALID, "%s: '%s' has no numbers", call, a->name);
+    int status = a->type == DELTAFS_ATTRIBUTE_EXPRESSION ? expr_parse(a->value, &x, e) : DELTAFS_OK;
+    if (status != DELTAFS_OK)
+        return error_set(e, status, "%s: '%s': %s", call, a->name, e->text);
+    expr_destroy(x);
+    return DELTAFS_OK;
+}
+
 /* Copy the caller's attribute, if it is a possible one for a directory of this schema. */
 static int attribute_take(struct deltafs_attribute *a, const struct deltafs_attribute *given, const char *schema,
                           const char *call, struct error *e)
@@ -90,14 +108,12 @@ static int attribute_take(struct deltafs_attribute *a, const struct deltafs_attr
     if (!given)
         return error_set(e, DELTAFS_ERR_INVALID, "%s: attribute must be given", call);
     int status = sized_take(a, given, sizeof *a, call, e);
-    if (status == DELTAFS_OK && (a->type < DELTAFS_ATTRIBUTE_F8 || a->type > DELTAFS_ATTRIBUTE_COLUMN))
+    if (status == DELTAFS_OK && (a->type < DELTAFS_ATTRIBUTE_F8 || a->type > DELTAFS_ATTRIBUTE_NONE))
         status = error_set(e, DELTAFS_ERR_INVALID, "%s: no type has the number %d", call, a->type);
     if (status == DELTAFS_OK)
         status = name_check(a, schema, call, e);
-    if (status == DELTAFS_OK && a->type != DELTAFS_ATTRIBUTE_COLUMN && !a->value)
-        status = error_set(e, DELTAFS_ERR_INVALID, "%s: '%s' has no value", call, a->name);
-    if (status == DELTAFS_OK && a->type <= DELTAFS_ATTRIBUTE_U8 && a->count == 0)
-        status = error_set(e, DELTAFS_ERR_INVALID, "%s: '%s' has no numbers", call, a->name);
+    if (status == DELTAFS_OK)
+        status = value_check(a, call, e);
     return status == DELTAFS_OK ? unit_check(a, call, e) : status;
 }
 
@@ -134,6 +150,15 @@ static int closed_append(struct io_file *file, const struct manifest *m, const s
     return status;
 }
 
+/* Whether there is nothing that could be removed. */
+static int has_none(const struct attributes *all, const struct deltafs_attribute *a)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (all->item[i].from >= a->from && strcmp(all->item[i].name, a->name) == 0)
+            return 0;
+    return 1;
+}
+
 /* With the lease. */
 static int closed_set(struct io *io, const char *path, const struct deltafs_attribute *given, const char *call,
                       struct error *e)
@@ -152,6 +177,9 @@ static int closed_set(struct io *io, const char *path, const struct deltafs_attr
         status = manifest_check_buckets(io, path, &m, e);
     if (status == DELTAFS_OK)
         status = attribute_take(&a, given, m.schema, call, e);
+    if (status == DELTAFS_OK && a.type == DELTAFS_ATTRIBUTE_NONE && has_none(&m.attributes, &a))
+        status = error_set(e, DELTAFS_ERR_NOT_FOUND, "%s: has no attribute '%s' for the label %llu or larger ones",
+                           path, a.name, (unsigned long long)a.from);
     if (status == DELTAFS_OK)
         status = manifest_open(io, path, O_RDWR, &file, e);
     if (status == DELTAFS_OK)

@@ -8,7 +8,7 @@
 
 void caret_show(const char *name, const char *text, const char *message)
 {
-    char wanted[32], before[4 * CARET_SHOWN + 5], shown[4 * CARET_SHOWN + 5];
+    char wanted[300], before[4 * CARET_SHOWN + 5], shown[4 * CARET_SHOWN + 5];
     size_t at, width = 0;
 
     snprintf(wanted, sizeof wanted, "%s: offset ", name);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "tools/attribute_text.h"
+#include "tools/caret.h"
 #include "tools/cmd.h"
 #include "tools/target.h"
 
@@ -29,6 +30,18 @@ static int attr_show(const char *path, const char *name)
     return name && found == 0 ? text_fail(EXIT_NOT_FOUND, "%s: has no attribute '%s'", path, name) : EXIT_OK;
 }
 
+/* With the place of a mistake in an expression. */
+static int attr_fail(const struct deltafs_attribute *a)
+{
+    const char *message = deltafs_errmsg(NULL);
+    int code = text_fail(EXIT_TROUBLE, "%s", message);
+    char name[300];
+
+    snprintf(name, sizeof name, "'%s'", a->name);
+    caret_show(name, a->type == DELTAFS_ATTRIBUTE_EXPRESSION ? a->value : NULL, message);
+    return code;
+}
+
 /* `name` is what stands before the '=', and `text` what is behind it. */
 static int attr_set(const char *path, const char *name, const char *text, const struct values *v)
 {
@@ -37,15 +50,15 @@ static int attr_set(const char *path, const char *name, const char *text, const 
     int code = EXIT_OK;
 
     if (!wrong && a.type == DELTAFS_ATTRIBUTE_COLUMN && !v->unit.is_given)
-        wrong = "is no value; give one, or the unit of the column by --unit";
+        a.type = DELTAFS_ATTRIBUTE_NONE;
     if (v->unit.is_given) {
         a.unit_si = v->unit.si;
         memcpy(a.unit_dimension, v->unit.dimension, sizeof a.unit_dimension);
     }
     if (wrong)
         code = text_fail(EXIT_USAGE, "attr: %s='%s' %s", name, text, wrong);
-    else
-        code = text_of_call(deltafs_attribute_set_closed(path, &a));
+    else if (deltafs_attribute_set_closed(path, &a) != DELTAFS_OK)
+        code = attr_fail(&a);
     free((void *)(uintptr_t)a.value);
     return code;
 }
@@ -78,9 +91,9 @@ static const struct command_option options[] = {
 const struct command cmd_attr = {
     .name = "attr",
     .usage = "DIR [NAME[=VALUE]] [OPTION...]",
-    .text = "Print the attributes of a directory, print one, or set one. VALUE is a number, numbers with\n"
-            "    commas between them, \"TEXT\" in double quotes, or =EXPRESSION, which defines a computed\n"
-            "    column (attr DIR 'NAME==EXPRESSION').",
+    .text = "Print the attributes of a directory, print one, set one, or remove one (NAME=). VALUE is a\n"
+            "    number, numbers with commas between them, \"TEXT\" in double quotes, or =EXPRESSION, which\n"
+            "    defines a computed column (attr DIR 'NAME==EXPRESSION').",
     .missing = "DIR must be given, and at most one NAME or NAME=VALUE",
     .least = 1,
     .most = 2,

@@ -123,6 +123,38 @@ static void test_create_without_memory(void **state)
     }
 }
 
+/* The manifest has lost a line that its copy has. Whatever allocation fails, an open says that or that memory is
+ * lacking. */
+static void test_lost_line_without_memory(void **state)
+{
+    const char *path = unit_path("lost");
+    deltafs_dir *d = unit_create(path, unit_options("value_size", "8", NULL));
+    int status = DELTAFS_ERR_MEMORY;
+    uint64_t value = 0, k;
+    size_t n;
+
+    (void)state;
+    for (uint64_t label = 1; label < 3; label++) {
+        CHECK_CALL(d, deltafs_append(d, 1, &value, 8), DELTAFS_OK);
+        CHECK_CALL(d, deltafs_epoch_end(d, label), DELTAFS_OK);
+    }
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    uint8_t *manifest = unit_load(unit_path("lost/MANIFEST"), &n);
+    const uint8_t *line = memmem(manifest, n, "Epoch number=1 ", 15);
+    CHECK(line != NULL);
+    unit_save(unit_path("lost/MANIFEST"), manifest, (size_t)(line - manifest));
+    free(manifest);
+    for (k = 0; status == DELTAFS_ERR_MEMORY; k++) {
+        allocations = 0;
+        first_failing = k;
+        end_failing = k + 1;
+        status = deltafs_open(path, NULL, &d);
+        first_failing = UINT64_MAX;
+    }
+    CHECK_IS(status, DELTAFS_ERR_DAMAGED);
+    CHECK(k > 3);
+}
+
 /* ---- Sizes ---- */
 
 static struct mem_io files;
@@ -660,6 +692,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_create_without_memory),
+        cmocka_unit_test(test_lost_line_without_memory),
         cmocka_unit_test(test_tail_of_any_length),
         cmocka_unit_test(test_bytes_of_a_commit),
         cmocka_unit_test(test_manifest_of_any_length),

@@ -198,6 +198,53 @@ static void test_labels(void **state)
     CHECK_IS(deltafs_close(r), DELTAFS_OK);
 }
 
+/* Values are removed from a label on, by a writer and in a closed directory; and may be set again. */
+static void test_removed(void **state)
+{
+    struct deltafs_attribute none = {.struct_size = sizeof none, .name = "nx", .type = DELTAFS_ATTRIBUTE_NONE},
+                             a = none;
+    const char *path = unit_path("removed");
+    deltafs_dir *d = create("removed", NULL, NULL);
+
+    (void)state;
+    set(d, "nx", 0, 1);
+    set(d, "nx", 10, 2);
+    set(d, "nx", 20, 3);
+    set(d, "ny", 15, 4);
+    set_text(d, "energy", DELTAFS_ATTRIBUTE_EXPRESSION, "nx * ux");
+    none.from = 5;
+    CHECK_CALL(d, deltafs_attribute_set(d, &none), DELTAFS_OK);
+    put_epoch(d, 1);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    d = unit_open(path);
+    CHECK_IS(count(d), 3);
+    check_number(d, "nx", 100, 1);
+    check_number(d, "ny", 15, 4);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+
+    CHECK_IS(deltafs_attribute_set_closed(path, &none), DELTAFS_ERR_NOT_FOUND);
+    none.from = 0;
+    CHECK_IS(deltafs_attribute_set_closed(path, &none), DELTAFS_OK);
+    CHECK_IS(deltafs_attribute_set_closed(path, &none), DELTAFS_ERR_NOT_FOUND);
+    none.name = "none";
+    CHECK_IS(deltafs_attribute_set_closed(path, &none), DELTAFS_ERR_NOT_FOUND);
+    /* The unit of a column. */
+    struct deltafs_attribute unit = {.struct_size = sizeof unit, .name = "ux", .type = DELTAFS_ATTRIBUTE_COLUMN};
+    unit.unit_si = 2;
+    none.name = "ux";
+    CHECK_IS(deltafs_attribute_set_closed(path, &unit), DELTAFS_OK);
+    CHECK_IS(deltafs_attribute_set_closed(path, &none), DELTAFS_OK);
+    d = unit_open(path);
+    CHECK_IS(count(d), 2);
+    CHECK_CALL(d, deltafs_attribute_get(d, "nx", 100, &a), DELTAFS_ERR_NOT_FOUND);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    a = number("nx", 7, &(double){9});
+    CHECK_IS(deltafs_attribute_set_closed(path, &a), DELTAFS_OK);
+    d = unit_open(path);
+    check_number(d, "nx", 7, 9);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
 static void check_refused(deltafs_dir *d, const struct deltafs_attribute *a, const char *says)
 {
     CHECK_IS(deltafs_attribute_set(d, a), DELTAFS_ERR_INVALID);
@@ -232,10 +279,16 @@ static void test_refused(void **state)
     a.name = "nz";
     a.type = DELTAFS_ATTRIBUTE_COLUMN;
     check_refused(d, &a, "no column 'nz'");
-    a.type = 7;
+    a.type = 8;
     check_refused(d, &a, "no type");
     a = number("nz", 0, NULL);
     check_refused(d, &a, "no value");
+    a.type = DELTAFS_ATTRIBUTE_EXPRESSION;
+    check_refused(d, &a, "no value");
+    a.value = "ux + (uy";
+    check_refused(d, &a, "deltafs_attribute_set: 'nz': offset 8: ");
+    a.value = "";
+    check_refused(d, &a, "'nz': offset 0: ");
     a = number("nz", 0, &v);
     a.count = 0;
     check_refused(d, &a, "no numbers");
@@ -467,9 +520,10 @@ static void test_malformed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_types),      cmocka_unit_test(test_labels),           cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_long),       cmocka_unit_test(test_closed_only),      cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_not_undone), cmocka_unit_test(test_discarded_epochs), cmocka_unit_test(test_malformed),
+        cmocka_unit_test(test_types),     cmocka_unit_test(test_labels),     cmocka_unit_test(test_removed),
+        cmocka_unit_test(test_refused),   cmocka_unit_test(test_long),       cmocka_unit_test(test_closed_only),
+        cmocka_unit_test(test_faults),    cmocka_unit_test(test_not_undone), cmocka_unit_test(test_discarded_epochs),
+        cmocka_unit_test(test_malformed),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown);

@@ -100,9 +100,29 @@ grep -q "deltafs repair" "$work/err" || fail "a manifest with a torn line: $(cat
 expect 0 "$deltafs" repair --apply "$work/torn"
 expect 0 "$deltafs" attr "$work/torn" n=4
 
+# What is removed, is gone; the rest stays. A mistake in an expression is shown.
+cp -R "$d" "$work/removed"
+expect 0 "$deltafs" attr "$work/removed" time= --from 2
+expect 0 "$deltafs" attr "$work/removed" ux=
+expect 0 "$deltafs" attr "$work/removed" energy=
+expect 0 "$deltafs" attr "$work/removed"
+grep -v '^ux=\|^energy=\|from 2$' "$work/list" >"$work/wanted"
+same "$work/wanted" "$work/out" "attributes after others were removed"
+expect 3 "$deltafs" attr "$work/removed" energy=
+says "has no attribute 'energy'"
+expect 0 "$deltafs" scan "$work/removed" --format csv
+[ "$(sed -n 1p "$work/out")" = key,epoch,ux,uy ] || fail "a column that was removed: $(cat "$work/out")"
+cp "$work/removed/MANIFEST" "$work/before"
+expect 3 "$deltafs" attr "$work/removed" 'energy==sqrt(1 + ux**2'
+says "'energy': offset 14: "
+printf '    sqrt(1 + ux**2\n    %14s^\n' '' >"$work/wanted"
+sed -n '2,3p' "$work/err" >"$work/caret"
+same "$work/wanted" "$work/caret" "the place of the mistake"
+cmp "$work/before" "$work/removed/MANIFEST" || fail "an expression with a mistake has changed the manifest"
+
 # What is no attribute, and changes nothing.
 cp "$d/MANIFEST" "$work/before"
-for wrong in lx=abc lx=1,,2 lx=1, lx=, lx='"open' 'lx==' 'lx= 1' lx=; do
+for wrong in lx=abc lx=1,,2 lx=1, lx=, lx='"open' 'lx==' 'lx= 1'; do
     expect 2 "$deltafs" attr "$d" "$wrong"
     grep -q "lx=" "$work/err" || fail "$wrong: $(cat "$work/err")"
 done

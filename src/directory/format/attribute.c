@@ -12,7 +12,13 @@
 
 static const char *const type_names[] = {
     [DELTAFS_ATTRIBUTE_F8] = "f8",     [DELTAFS_ATTRIBUTE_I8] = "i8",           [DELTAFS_ATTRIBUTE_U8] = "u8",
-    [DELTAFS_ATTRIBUTE_TEXT] = "text", [DELTAFS_ATTRIBUTE_EXPRESSION] = "expr", [DELTAFS_ATTRIBUTE_COLUMN] = "column"};
+    [DELTAFS_ATTRIBUTE_TEXT] = "text", [DELTAFS_ATTRIBUTE_EXPRESSION] = "expr", [DELTAFS_ATTRIBUTE_COLUMN] = "column",
+    [DELTAFS_ATTRIBUTE_NONE] = "none"};
+
+static int has_value(int type)
+{
+    return type < DELTAFS_ATTRIBUTE_COLUMN;
+}
 
 /* Numbers have a point in every locale of the program. */
 static locale_t locale_begin(locale_t *plain)
@@ -79,7 +85,7 @@ static void put_text(struct textlog_line *l, const char *text)
 
 static void put_value(struct textlog_line *l, const struct deltafs_attribute *a)
 {
-    if (a->type == DELTAFS_ATTRIBUTE_COLUMN)
+    if (!has_value(a->type))
         return;
     textlog_line_put(l, " value=", 7);
     if (a->type == DELTAFS_ATTRIBUTE_F8)
@@ -212,7 +218,7 @@ static int take_fields(struct deltafs_attribute *a, const char *fields)
 
     if (!name || name_size == 0 || !type || textlog_number(fields, "from", &a->from) != 0)
         return -1;
-    for (int i = DELTAFS_ATTRIBUTE_F8; i <= DELTAFS_ATTRIBUTE_COLUMN; i++)
+    for (int i = DELTAFS_ATTRIBUTE_F8; i <= DELTAFS_ATTRIBUTE_NONE; i++)
         if (strlen(type_names[i]) == type_size && memcmp(type, type_names[i], type_size) == 0)
             a->type = i;
     if (a->type == 0)
@@ -222,7 +228,7 @@ static int take_fields(struct deltafs_attribute *a, const char *fields)
     a->name = strndup(name, name_size);
     if (!a->name)
         return 1;
-    if (a->type == DELTAFS_ATTRIBUTE_COLUMN)
+    if (!has_value(a->type))
         return 0;
     const char *value = textlog_field(fields, "value", &size);
     return value ? take_value(a, value, size) : -1;
@@ -255,11 +261,12 @@ int attributes_parse(struct attributes *all, const char *fields, const char *pat
         status = error_damaged(e, path, offset, "an attribute's line is malformed");
     else if (taken > 0)
         status = error_no_memory(e, strlen(fields), "an attribute");
-    if (status == DELTAFS_OK && a.type != 0) {
+    int is_known = status == DELTAFS_OK && a.type != 0, is_kept = is_known && a.type != DELTAFS_ATTRIBUTE_NONE;
+    if (is_known)
         attributes_replace(all, &a);
+    if (is_kept)
         status = memory_extend(NULL, &all->item, all->count, &all->capacity, sizeof a, "the attributes", e);
-    }
-    if (status == DELTAFS_OK && a.type != 0)
+    if (status == DELTAFS_OK && is_kept)
         all->item[all->count++] = a;
     else
         attribute_fini(&a);

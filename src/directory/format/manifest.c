@@ -385,28 +385,41 @@ static int copy_has_more(const char *bytes, size_t n)
     return bytes[0] != '\n' || (newline && textlog_is_sealed(bytes + 1, (size_t)(newline - bytes) - 1));
 }
 
-/* Whether the copy is longer and has more lines. A copy of another directory, and one that cannot be read, are no
- * evidence: a reader needs the manifest only. */
-static int manifest_lacks_line(struct io *io, const char *folder, const struct manifest *m)
+/* Whether `n` bytes of the copy at the manifest's end, and before, show that it goes on. */
+static int copy_is_longer(struct io_file *copy, const struct manifest *m, size_t n, char *bytes)
 {
-    char path[PATH_ROOM], head[LINE_PIECE], *bytes = NULL;
+    char head[LINE_PIECE];
+    size_t begin = m->size < sizeof head ? (size_t)m->size : sizeof head;
+
+    return io_file_read(copy, 0, head, begin, error_ignored()) == DELTAFS_OK &&
+           memmem(head, begin, m->uuid_text, strlen(m->uuid_text)) &&
+           io_file_read(copy, m->size - 1, bytes, n, error_ignored()) == DELTAFS_OK && copy_has_more(bytes, n);
+}
+
+/* *lacks gets whether the copy is longer and has more lines. A copy of another directory, and one that cannot be read,
+ * are no evidence: a reader needs the manifest only. */
+static int manifest_lacks_line(struct io *io, const char *folder, const struct manifest *m, int *lacks, struct error *e)
+{
+    char path[PATH_ROOM], *bytes = NULL;
     struct io_file copy;
     uint64_t size = 0;
+    int status;
 
-    if (io_file_open(io, io_path_in(path, folder, MANIFEST_COPY_NAME), O_RDONLY, &copy, error_ignored()) != 0)
-        return 0;
-    int lacks = io_file_size(&copy, &size, error_ignored()) == DELTAFS_OK && size > m->size;
-    if (lacks) {
+    *lacks = 0;
+    status = io_file_open(io, io_path_in(path, folder, MANIFEST_COPY_NAME), O_RDONLY, &copy, e);
+    if (status != DELTAFS_OK)
+        return status == DELTAFS_ERR_MEMORY ? status : DELTAFS_OK;
+    if (io_file_size(&copy, &size, error_ignored()) == DELTAFS_OK && size > m->size) {
         size_t n = size - m->size < TEXTLOG_LINE_MAX ? (size_t)(size - m->size) + 1 : TEXTLOG_LINE_MAX;
-        size_t begin = m->size < sizeof head ? (size_t)m->size : sizeof head;
         bytes = malloc(n);
-        lacks = bytes && io_file_read(&copy, 0, head, begin, error_ignored()) == DELTAFS_OK &&
-                memmem(head, begin, m->uuid_text, strlen(m->uuid_text)) &&
-                io_file_read(&copy, m->size - 1, bytes, n, error_ignored()) == DELTAFS_OK && copy_has_more(bytes, n);
+        if (bytes)
+            *lacks = copy_is_longer(&copy, m, n, bytes);
+        else
+            status = error_no_memory(e, n, "the copy of the manifest");
     }
     free(bytes);
     io_file_close(&copy, error_ignored());
-    return lacks;
+    return status;
 }
 
 static int manifest_can_open(struct io *io, const char *path, int flags)
@@ -466,8 +479,10 @@ static int manifest_read_whole(struct io_file *file, const char *folder, struct 
 
     do {
         size = m->size;
+        lacks = 0;
         status = manifest_read_file(file, m, e);
-        lacks = status == DELTAFS_OK && manifest_lacks_line(file->io, folder, m);
+        if (status == DELTAFS_OK)
+            status = manifest_lacks_line(file->io, folder, m, &lacks, e);
     } while (lacks && (m->size != size || io_file_wait(file, &waited)));
     if (!lacks)
         return status;
