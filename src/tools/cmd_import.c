@@ -309,9 +309,20 @@ static void import_advise(const struct import *im)
         text_fail(0, "import: %s has no epoch yet: import the same files again with --append", im->output);
 }
 
-/* Refuse a file of an epoch that an existing directory does not have, though it has later ones. If the directory cannot
- * be opened, the caller will find out why. */
-static int import_check_late(const struct import *im)
+/* Whether values of a directory have all columns but the rank, which DeltaFS 0.1 did not import. */
+static int import_lacks_part(const struct import *im, deltafs_dir *d)
+{
+    struct deltafs_stat stat = {.struct_size = sizeof stat};
+
+    if (!im->layout.has_part || deltafs_stat(d, &stat) != DELTAFS_OK || stat.schema[0] == '\0')
+        return 0;
+    size_t n = strlen(stat.schema);
+    return strncmp(im->layout.schema, stat.schema, n) == 0 && im->layout.schema[n] == ',';
+}
+
+/* Refuse a file of an epoch that an existing directory does not have, though it has later ones; and a directory without
+ * ranks. If the directory cannot be opened, the caller will find out why. */
+static int import_check_existing(const struct import *im)
 {
     struct deltafs_epoch_stat epoch = {.struct_size = sizeof epoch};
     deltafs_dir *d;
@@ -321,6 +332,11 @@ static int import_check_late(const struct import *im)
     if (deltafs_open(im->output, NULL, &d) != DELTAFS_OK)
         return EXIT_OK;
     int has_last = deltafs_last_label(d, &last) == DELTAFS_OK;
+    if (import_lacks_part(im, d))
+        code = text_keep(EXIT_TROUBLE,
+                         "import: %s has no column rank, since DeltaFS 0.1 imported it: import all files again, into a "
+                         "new directory",
+                         im->output);
     for (int i = 0; has_last && i < im->count && code == EXIT_OK; i++) {
         uint64_t label = im->file[i].label;
         while (label <= last && (next == 0 || epoch.label < label) && deltafs_epoch_stat(d, next, &epoch) == DELTAFS_OK)
@@ -342,7 +358,7 @@ static int import_open(struct import *im, deltafs_dir **d)
     if (deltafs_options_set(im->call->options, "schema", im->layout.schema) != DELTAFS_OK)
         return text_fail(EXIT_USAGE, "import: %s", deltafs_errmsg(NULL));
     if (im->is_appending)
-        code = ranks_agree(im->rank == 0 ? import_check_late(im) : EXIT_OK);
+        code = ranks_agree(im->rank == 0 ? import_check_existing(im) : EXIT_OK);
     if (code != EXIT_OK)
         return code;
     if (im->is_appending)

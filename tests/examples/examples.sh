@@ -59,6 +59,9 @@ epoch,ux,rank,x,y,z
 ROWS
 cmp got wanted || fail "vpic_deltafs.h: $(cat got)"
 deltafs attr electrons time | grep -q 'time=0.625  from 5' || fail "no time: $(deltafs attr electrons time)"
+deltafs attr electrons | grep -qx 'q_m=-1.0' || fail "no charge / mass: $(deltafs attr electrons)"
+# In a step, light moves by as much as the box of a rank is wide.
+expect 0 deltafs verify --continuity electrons
 
 [ -d "$real" ] || exit 0
 expect 0 bash "$examples/import.slurm" "$real"

@@ -12,9 +12,10 @@
 
 #define VPIC_DELTAFS_BATCH 4096
 
-/* What a rank knows of its grid; VPIC's names, but hx, hy, hz for the size of a cell. */
+/* What a rank knows of its grid; VPIC's names, but hx, hy, hz for the size of a cell. And the species' charge / mass.
+ */
 struct vpic_deltafs_grid {
-    double nx, ny, nz, hx, hy, hz, x0, y0, z0, dt;
+    double nx, ny, nz, hx, hy, hz, x0, y0, z0, dt, cvac, eps0, q_m;
 };
 
 /* The directory of a species; all zero before the first dump. */
@@ -46,8 +47,8 @@ static void vpic_deltafs_set(deltafs_dir *dir, const char *name, uint64_t from, 
     vpic_deltafs_check(deltafs_attribute_set(dir, &a), name);
 }
 
-/* Each number of the grid becomes an array with the numbers of all ranks, valid from a step on: a run that goes on with
- * another may have other ranks. */
+/* Each number that may differ between ranks becomes an array with the numbers of all, valid from a step on: a run that
+ * goes on with another may have other ranks. */
 static void vpic_deltafs_set_grid(deltafs_dir *dir, uint64_t from, const struct vpic_deltafs_grid *g)
 {
     static const char *const name[9] = {"nx", "ny", "nz", "hx", "hy", "hz", "x0", "y0", "z0"};
@@ -55,7 +56,9 @@ static void vpic_deltafs_set_grid(deltafs_dir *dir, uint64_t from, const struct 
         {"x", "x0[rank] + (i % (nx[rank]+2) - 1 + (dx+1)/2) * hx[rank]"},
         {"y", "y0[rank] + (i // (nx[rank]+2) % (ny[rank]+2) - 1 + (dy+1)/2) * hy[rank]"},
         {"z", "z0[rank] + (i // ((nx[rank]+2)*(ny[rank]+2)) - 1 + (dz+1)/2) * hz[rank]"}};
-    double mine[9] = {g->nx, g->ny, g->nz, g->hx, g->hy, g->hz, g->x0, g->y0, g->z0};
+    static const char *const single[4] = {"dt", "cvac", "eps0", "q_m"};
+    const double mine[9] = {g->nx, g->ny, g->nz, g->hx, g->hy, g->hz, g->x0, g->y0, g->z0};
+    const double same[4] = {g->dt, g->cvac, g->eps0, g->q_m};
     int ranks;
 
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
@@ -67,6 +70,8 @@ static void vpic_deltafs_set_grid(deltafs_dir *dir, uint64_t from, const struct 
         vpic_deltafs_set(dir, name[i], from, DELTAFS_ATTRIBUTE_F8, (size_t)ranks, all);
     }
     free(all);
+    for (int i = 0; i < 4; i++)
+        vpic_deltafs_set(dir, single[i], from, DELTAFS_ATTRIBUTE_F8, 1, &same[i]);
     for (int i = 0; i < 3; i++)
         vpic_deltafs_set(dir, column[i][0], from, DELTAFS_ATTRIBUTE_EXPRESSION, 0, column[i][1]);
 }

@@ -22,8 +22,17 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (argc != 4)
         MPI_Abort(MPI_COMM_WORLD, 2);
-    const struct vpic_deltafs_grid g = {
-        .nx = 4, .ny = 4, .nz = 1, .hx = 0.5, .hy = 0.25, .hz = 2, .x0 = 2.0 * rank, .dt = 0.125};
+    const struct vpic_deltafs_grid g = {.nx = 4,
+                                        .ny = 4,
+                                        .nz = 1,
+                                        .hx = 0.5,
+                                        .hy = 0.25,
+                                        .hz = 2,
+                                        .x0 = 2.0 * rank,
+                                        .dt = 0.125,
+                                        .cvac = 16,
+                                        .eps0 = 1,
+                                        .q_m = -1};
     for (uint64_t step = strtoull(argv[2], NULL, 10); step <= strtoull(argv[3], NULL, 10); step++) {
         for (int k = 0; k < 16; k++) {
             p[k] = (struct particle){

@@ -56,6 +56,12 @@ says "option schema"
 says "append values of that schema, or use another directory"
 whole rest
 
+# A directory of DeltaFS 0.1 has no ranks, and without them no positions.
+echo "1 6 $(printf %064d 0)" |
+    "$put_records" "$work/old" schema=dx:f4,dy:f4,dz:f4,i:i4,ux:f4,uy:f4,uz:f4,w:f4 || fail put_records
+expect 3 import 2 --format vpic -a -o "$work/old" "$work"/dumps/p."$last".*
+says "$work/old has no column rank, since DeltaFS 0.1 imported it: import all files again, into a new directory"
+
 # Files of raw records do not have a label: with the default of 0 they were passed over, as if they were there.
 expect 2 import 1 --format raw --schema id:u8,x:f4 --key id -a -o "$work/rest" "$work/raw"
 says "has no number in its name"
