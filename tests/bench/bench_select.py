@@ -170,7 +170,7 @@ def main(deltafs, mpi, folder, records, runs, vpic=None):
         if vpic:
             energy_of = "ux*ux + uy*uy + uz*uz"
             query = "SELECT id FROM '%s' ORDER BY %s DESC LIMIT %d" % (run_parquet, energy_of, TOP)
-            command = [deltafs, "select", run, "--format", "keys", "--top", str(TOP), "--by", energy_of]
+            command = [deltafs, "select", run, "--format", "keys", "--fields", "ux", "--top", str(TOP), "--by", energy_of]
             compare(times, "run: ", command, (numpy_vpic, dumps), (duckdb_ids, connection, query))
         times.add("start of deltafs", of_children([deltafs, "--version"])[0])
         times.add("csv: all 8 columns", of_children([deltafs, "scan", part, "--format", "csv"])[0])

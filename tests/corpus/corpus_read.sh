@@ -18,7 +18,11 @@ for manifest in "$corpus"/*/MANIFEST; do
     n=$((n + 1))
     expect 0 "$deltafs" scan "$container" --format csv
     [ ! -s "$work/err" ] || fail "$name: scan says $(cat "$work/err")"
-    cp "$work/out" "$work/scan"
+    # Computed columns, which a scan also prints, were made later than the container.
+    case $name in
+    attributes) cut -d, -f1-3 "$work/out" >"$work/scan" ;;
+    *) cp "$work/out" "$work/scan" ;;
+    esac
     if [ -f "$container.csv" ]; then
         same "$container.csv" "$work/scan" "$name: scan"
     else
