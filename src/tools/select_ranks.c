@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <mpi.h>
 #include "tools/ranks.h"
 #include "tools/select_source.h"
@@ -61,7 +62,27 @@ int select_agree(int code)
     return ranks_agree(code);
 }
 
+/* MPI waits by spinning, which takes processors from the ranks and threads that work. So sleep a little between two
+ * looks. */
+static void nap(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 100 * 1000}, NULL);
+}
+
 /* ---- Giving rows to rank 0 ---- */
+
+static void send_to_first(const void *bytes, size_t size)
+{
+    MPI_Request request;
+    int is_sent = 0;
+
+    MPI_Isend(bytes, (int)size, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, &request);
+    MPI_Test(&request, &is_sent, MPI_STATUS_IGNORE);
+    while (!is_sent) {
+        nap();
+        MPI_Test(&request, &is_sent, MPI_STATUS_IGNORE);
+    }
+}
 
 static char *put(char *to, const void *from, size_t size)
 {
@@ -89,7 +110,7 @@ static int give(const struct deltafs_record *row, size_t n, const double *by)
         p = put(p, row[i].key_bytes, row[i].key_size);
         p = put(p, row[i].value, row[i].size);
     }
-    MPI_Send(bytes, (int)size, MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
+    send_to_first(bytes, size);
     free(bytes);
     return DELTAFS_OK;
 }
@@ -102,7 +123,7 @@ static void give_end(int status, const char *message)
     } last = {.head = {.status = status}};
 
     snprintf(last.message, sizeof last.message, "%s", message);
-    MPI_Send(&last, sizeof last, MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
+    send_to_first(&last, sizeof last);
 }
 
 int select_prints(deltafs_select *rows)
@@ -144,9 +165,11 @@ static void *must_have(void *memory, size_t size)
 
 struct select_source *select_source_open(const struct deltafs_select_options *o, deltafs_select *rows)
 {
+    static char buffer[1 << 16];
     struct select_source *s = must_have(NULL, sizeof *s);
 
     memset(s, 0, sizeof *s);
+    setvbuf(stdout, buffer, _IOFBF, sizeof buffer); /* MPICH leaves it without one, so each number would be a write */
     MPI_Comm_size(MPI_COMM_WORLD, &s->ranks);
     s->rows = rows;
     s->left = o->top > 0 ? o->top : UINT64_MAX;
@@ -199,9 +222,13 @@ static void refill(struct select_source *s, struct stream *t)
 {
     struct packet head;
     MPI_Status probed;
-    int size;
+    int size, is_there = 0;
 
-    MPI_Probe(t->rank, TAG, MPI_COMM_WORLD, &probed);
+    MPI_Iprobe(t->rank, TAG, MPI_COMM_WORLD, &is_there, &probed);
+    while (!is_there) {
+        nap();
+        MPI_Iprobe(t->rank, TAG, MPI_COMM_WORLD, &is_there, &probed);
+    }
     MPI_Get_count(&probed, MPI_BYTE, &size);
     if ((size_t)size > t->capacity) {
         t->bytes = must_have(t->bytes, (size_t)size);
