@@ -88,3 +88,12 @@ for key, group in zip(top, groups):
     if "".join(p.get("d") for p in group.iter(SVG + "path")).count("M") != 1 + wraps[key]:
         sys.exit("key %d: a line across the box, or one that is missing" % key)
 END
+
+# The same with ranks.
+for options in "--top 1000 --by ux*ux+uy*uy+uz*uz" "--where ux>0.3 --fields x,z,ux --epochs 240:480"; do
+    # shellcheck disable=SC2086 # a list of options
+    "$deltafs" select "$work/d" --format csv $options >"$work/wanted" || fail "select $options"
+    # shellcheck disable=SC2086
+    mpi 3 "$deltafs_mpi" select "$work/d" --format csv $options >"$work/got" || fail "deltafs-mpi select $options"
+    same "$work/wanted" "$work/got" "deltafs-mpi select $options"
+done
