@@ -156,18 +156,19 @@ static void check_leaf(struct leaf *leaf, const uint8_t *bytes, size_t length, c
                        struct rng *r)
 {
     uint64_t *keys = malloc(n * sizeof *keys);
-    uint32_t first = 0, of_run[RUNS_MAX] = {0};
+    uint32_t first = 0, of_run[RUNS_MAX] = {0}, *runs = malloc(n * sizeof *runs);
     struct leaf_place place;
 
-    CHECK(keys != NULL);
+    CHECK(keys && runs);
     CHECK_IS(parse(leaf, bytes, length), DELTAFS_OK);
     CHECK_IS(leaf->count, n);
     CHECK(leaf->first_key == want[0].key && leaf->last_key == want[n - 1].key);
     leaf_keys(leaf, keys);
+    leaf_runs_of(leaf, runs);
     for (uint32_t i = 0, group = 0; i < n; i++) {
         CHECK(keys[i] == want[i].key);
         uint32_t row = leaf_run_of(leaf, i);
-        CHECK(row < leaf->run_count);
+        CHECK(row < leaf->run_count && runs[i] == row);
         CHECK(leaf_place(leaf, row, of_run[row], &place) == 0 && is_place(&place, &want[i].place));
         CHECK(leaf_seek(leaf, row, of_run[row]++, &place) == 0 && is_place(&place, &want[i].place));
         if (n < 300 || rng_below(r, n) < 100)
@@ -189,6 +190,7 @@ static void check_leaf(struct leaf *leaf, const uint8_t *bytes, size_t length, c
     check_absent(leaf, want, n, 0);
     check_absent(leaf, want, n, UINT64_MAX);
     free(keys);
+    free(runs);
 }
 
 /* One sample cut into leaves of random counts, which continue the runs where the leaf before ended. */

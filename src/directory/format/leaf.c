@@ -473,8 +473,13 @@ uint32_t leaf_run_of(const struct leaf *leaf, uint32_t i)
 
 void leaf_runs_of(const struct leaf *leaf, uint32_t *runs)
 {
-    for (uint32_t i = 0; i < leaf->count; i++)
-        runs[i] = (uint32_t)leaf_get_bits(leaf->runs_of, (uint64_t)i * leaf->run_bits, leaf->run_bits);
+    unsigned bits = leaf->run_bits, step = bits > 0 ? 56 / bits : leaf->count;
+
+    for (uint32_t i = 0; i < leaf->count;) {
+        uint64_t v = bits > 0 ? leaf_get_bits(leaf->runs_of, (uint64_t)i * bits, step * bits) : 0;
+        for (unsigned k = 0; k < step && i < leaf->count; k++, v >>= bits)
+            runs[i++] = (uint32_t)(v & leaf_mask(bits));
+    }
 }
 
 int leaf_place(const struct leaf *leaf, uint32_t r, uint32_t k, struct leaf_place *out)

@@ -9,6 +9,7 @@
 #define RECORDS_MIN 8192u               /* of a portion, at least, */
 #define RECORDS_MAX (256u << 10)        /* and at most, */
 #define RECORDS_RUN 512u                /* of each run, so that few blocks are in two portions, */
+#define RUNS_FEW    16u                 /* whose records are counted run by run */
 #define VALUES_MAX  ((size_t)32 << 20)  /* and of so many bytes, about */
 
 /* A leaf of the portion. */
@@ -93,13 +94,14 @@ static int hold_reserve(struct block_scan *s, struct error *e)
 /* How many records each run has; returns -1 in a malformed leaf. */
 static int hold_count(struct block_scan *s, uint32_t *count)
 {
-    uint32_t *number = (uint32_t *)(void *)s->numbers.bytes;
+    uint32_t *number = (uint32_t *)(void *)s->numbers.bytes, all = 0;
 
-    memset(count, 0, s->leaf.run_count * sizeof *count);
-    if (s->leaf.run_bits == 0) {
-        count[0] = s->leaf.count;
-        return 0;
+    if (s->leaf.run_count <= RUNS_FEW) {
+        for (uint32_t r = 0; r < s->leaf.run_count; r++)
+            all += count[r] = leaf_rank(&s->leaf, r, s->leaf.count);
+        return all == s->leaf.count ? 0 : -1;
     }
+    memset(count, 0, s->leaf.run_count * sizeof *count);
     leaf_runs_of(&s->leaf, number);
     for (uint32_t i = 0; i < s->leaf.count; i++) {
         if (number[i] >= s->leaf.run_count)
@@ -152,6 +154,15 @@ static int hold_leaf(struct block_scan *s)
 
 /* ---- Portions ---- */
 
+static int is_any_marked(const uint32_t *marks, size_t n)
+{
+    uint32_t any = 0;
+
+    for (size_t i = 0; i < n; i++)
+        any |= marks[i];
+    return any > 0;
+}
+
 /* Go through all records by key: give those that have marks, or, without marks, note the keys. */
 static int portion_walk(struct block_scan *s, const uint32_t *marks, struct error *e)
 {
@@ -162,9 +173,11 @@ static int portion_walk(struct block_scan *s, const uint32_t *marks, struct erro
 
     for (size_t h = 0; h < s->held_count; h++) {
         const struct leaf *l = &held[h].leaf;
+        memcpy(next, (const uint32_t *)(const void *)s->base.bytes + held[h].base, l->run_count * sizeof *next);
+        if (marks && !is_any_marked(marks + next[0], l->count))
+            continue;
         leaf_keys(l, key);
         leaf_runs_of(l, number);
-        memcpy(next, (const uint32_t *)(const void *)s->base.bytes + held[h].base, l->run_count * sizeof *next);
         for (uint32_t i = 0; i < l->count && status == DELTAFS_OK; i++) {
             uint32_t at = next[number[i]]++;
             if (!marks)
