@@ -472,6 +472,20 @@ struct deltafs_repair_options {
 DELTAFS_API int deltafs_repair(const char *path, const struct deltafs_repair_options *options, deltafs_repair_fn fn,
                                void *arg);
 
+/* ---- Removing, renaming ---- */
+
+/* Remove a directory, or an index, with what it has on volumes; also a damaged one. First it gets a hidden name beside
+ * its own; if the call fails later, the message has this name, and the call can be repeated with it. Nothing is removed
+ * if there is a file that is not the directory's (DELTAFS_ERR_NOT_DELTAFS, as for a symbolic link), or if a job is
+ * writing it, or may be (DELTAFS_ERR_BUSY; see the option lease). Readers that have it open get errors. Not collective.
+ */
+DELTAFS_API int deltafs_remove(const char *path);
+
+/* Rename a directory within a file system. An empty folder at `to` is replaced. What is on volumes stays there.
+ * DELTAFS_ERR_BUSY: a job is writing it, or may be. DELTAFS_ERR_MODE: it is an index, which finds its files from where
+ * it is. DELTAFS_ERR_IO: the system's error, also if `to` exists or is on another file system. Not collective. */
+DELTAFS_API int deltafs_rename(const char *from, const char *to);
+
 /* ---- Subfiles, with the calls of files ---- */
 
 /* A subfile can be written and read with calls like those for files. Its bytes are the values of one key, one after the

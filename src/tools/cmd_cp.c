@@ -14,11 +14,13 @@
 #include "tools/aside.h"
 #include "tools/cmd.h"
 #include "tools/copy.h"
+#include "tools/cp_directory.h"
 #include "tools/target.h"
 
 struct cp {
     int is_forced, is_quiet; /* options */
-    const char *from;        /* as named, but without the prefix */
+    struct command_range epochs;
+    const char *from; /* as named, but without the prefix */
     char to[PATH_MAX], folder[PATH_MAX], aside[ASIDE_ROOM];
     int has_to, to_logical; /* something is at `to`; the copy is a logical file */
     mode_t mode;            /* of the plain file at `to` */
@@ -245,6 +247,17 @@ static int cp_copy(struct cp *c, const char *to)
     return code;
 }
 
+/* Says nothing if it is none: then it is opened as a file, which says what is wrong. */
+static int cp_is_directory(const char *name)
+{
+    const char *path = text_path(name);
+    struct target t;
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode) && target_look(path, &t) == EXIT_OK &&
+           t.kind == TARGET_DIRECTORY;
+}
+
 static int cp_run(const struct command_call *call)
 {
     struct cp *c = call->values;
@@ -252,6 +265,19 @@ static int cp_run(const struct command_call *call)
 
     if (strcmp(operand[0], "-") == 0 && strcmp(operand[1], "-") == 0)
         return text_fail(EXIT_USAGE, "cp: FROM and TO cannot both be -; one of them is a logical file");
+    if (cp_is_directory(operand[0])) {
+        if (*text_path(operand[1]) == '\0')
+            return target_refuse_empty();
+        if (strcmp(operand[1], "-") == 0)
+            return text_fail(EXIT_TROUBLE, "%s: a directory has no place in a pipe; 'deltafs export' writes to one",
+                             operand[0]);
+        if (c->is_forced)
+            return text_fail(EXIT_USAGE, "cp: --force is not for directories; first run 'deltafs rm %s'", operand[1]);
+        return cp_directory(text_path(operand[0]), text_path(operand[1]), c->epochs.is_given ? &c->epochs.range : NULL,
+                            c->is_quiet);
+    }
+    if (c->epochs.is_given)
+        return text_fail(EXIT_USAGE, "cp: --epochs is for directories; %s is none", operand[0]);
     int code = cp_open_from(c, operand[0]);
     if (code == EXIT_OK)
         code = cp_copy(c, operand[1]);
@@ -265,13 +291,15 @@ static int cp_run(const struct command_call *call)
 static const struct command_option options[] = {
     {"force", 'f', NULL, "replace an existing file of the same kind", NULL, offsetof(struct cp, is_forced)},
     {"quiet", 'q', NULL, "no progress bar", NULL, offsetof(struct cp, is_quiet)},
+    {"epochs", 0, "A[:B]", "of a directory: only epochs with labels from A to B; A: and :B have one end",
+     cmd_parse_range, offsetof(struct cp, epochs)},
     {0}};
 
 const struct command cmd_cp = {
     .name = "cp",
     .usage = "FROM TO [OPTION...]",
     .text = "Copy a logical file to a plain file, or a plain file to a logical file; deltafs:TO is always logical.\n"
-            "    - is standard input or output.",
+            "    - is standard input or output. Copy a directory, or some of its epochs, to a new directory.",
     .missing = "FROM and TO must be given, and no more",
     .least = 2,
     .most = 2,

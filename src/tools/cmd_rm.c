@@ -1,4 +1,4 @@
-/* deltafs rm: remove logical files, also what they have on other volumes. */
+/* deltafs rm: remove directories and logical files, also what they have on other volumes. */
 #include <errno.h>
 #include "tools/cmd.h"
 #include "tools/target.h"
@@ -6,9 +6,9 @@
 /* What else removes it. */
 static int rm_refuse(const char *path, enum target_kind kind)
 {
-    const char *what = kind == TARGET_DIRECTORY ? "a DeltaFS directory, not a logical file; 'rm -r' removes it"
-                       : kind == TARGET_FOLDER  ? "a folder, not a logical file; it stays as it is"
-                                                : "a plain file, not a logical file; 'rm' removes it";
+    const char *what = kind == TARGET_FOLDER
+                           ? "a folder, neither a DeltaFS directory nor a logical file; it stays as it is"
+                           : "a plain file, not a logical file; 'rm' removes it";
 
     return text_fail(EXIT_TROUBLE, "%s: %s", path, what);
 }
@@ -27,6 +27,8 @@ static int rm_one(void *values, const char *path)
     int code = target_look(path, &t);
     if (code != EXIT_OK)
         return is_missing ? code : text_fail(code, "%s: is not removed; 'rm -r' removes whatever it is", path);
+    if (t.kind == TARGET_DIRECTORY)
+        return text_of_call(deltafs_remove(path));
     if (t.kind != TARGET_LOGICAL)
         return rm_refuse(path, t.kind);
     return text_of_call(deltafs_logical_remove(path));
@@ -37,15 +39,15 @@ static int rm_run(const struct command_call *c)
     const int *is_forced = c->values;
 
     if (c->count == 0 && !*is_forced)
-        return text_fail(EXIT_USAGE, "rm: FILE is missing");
+        return text_fail(EXIT_USAGE, "rm: DIR or FILE is missing");
     return cmd_each(c, rm_one);
 }
 
-static const struct command_option options[] = {{"force", 'f', NULL, "ignore files that do not exist", NULL, 0}, {0}};
+static const struct command_option options[] = {{"force", 'f', NULL, "ignore what does not exist", NULL, 0}, {0}};
 
 const struct command cmd_rm = {.name = "rm",
-                               .usage = "FILE... [OPTION...]",
-                               .text = "Remove logical files.",
+                               .usage = "DIR|FILE... [OPTION...]",
+                               .text = "Remove directories and logical files, with what they have on volumes.",
                                .size = sizeof(int),
                                .option = options,
                                .run = rm_run};

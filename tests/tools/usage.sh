@@ -22,7 +22,7 @@ for option in block codec memory partitions schema sync value_size; do
 done
 [ "$(grep -c '^  [a-z]' "$work/out")" -eq "$(grep -c "takes .*; default '.*'" "$work/out")" ] || fail "help options"
 expect 2 "$deltafs" help nonsense
-says "no help on 'nonsense'; there is help on get, scan, select, export, plot, info, attr, verify, repair, ls, stat, cat, cp, flatten, rm, run, options"
+says "no help on 'nonsense'; there is help on get, scan, select, export, plot, info, attr, verify, repair, ls, stat, cat, cp, mv, flatten, rm, run, options"
 expect 0 "$deltafs" --version
 grep -qE '^deltafs [0-9]+\.[0-9]+\.[0-9]+$' "$work/out" || fail "--version: $(cat "$work/out")"
 # A command answers --help itself.
@@ -44,9 +44,9 @@ wrong() {
     says "$text"
     [ ! -s "$work/out" ] || fail "output of: deltafs $*"
 }
-wrong "there are get, scan, select, export, plot, info, attr, verify, repair, ls, stat, cat, cp, flatten, rm, run, help"
-wrong "no command ''; there are get, scan, select, export, plot, info, attr, verify, repair, ls, stat, cat, cp, flatten, rm, run, help" ""
-wrong "no command 'fetch'; there are get, scan, select, export, plot, info, attr, verify, repair, ls, stat, cat, cp, flatten, rm, run, help" fetch "$work/d"
+wrong "there are get, scan, select, export, plot, info, attr, verify, repair, ls, stat, cat, cp, mv, flatten, rm, run, help"
+wrong "no command ''; there are get, scan, select, export, plot, info, attr, verify, repair, ls, stat, cat, cp, mv, flatten, rm, run, help" ""
+wrong "no command 'fetch'; there are get, scan, select, export, plot, info, attr, verify, repair, ls, stat, cat, cp, mv, flatten, rm, run, help" fetch "$work/d"
 wrong "no command '--json'" --json
 for command in get scan; do
     wrong "'xml' is no format; give table, csv, json or raw" $command "$work/d" 1 --format xml
