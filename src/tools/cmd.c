@@ -85,6 +85,36 @@ static const struct command_option *option_find(const struct command *c, const c
     return NULL;
 }
 
+/* How many characters must be changed, left out or put in to make `b` of `a`; WORD_MAX if they are too long. */
+#define WORD_MAX 32
+static size_t word_distance(const char *a, const char *b)
+{
+    size_t n = strlen(b), row[WORD_MAX + 1];
+
+    if (n > WORD_MAX || strlen(a) > WORD_MAX)
+        return WORD_MAX;
+    for (size_t k = 0; k <= n; k++)
+        row[k] = k;
+    for (size_t i = 0; a[i] != '\0'; i++) {
+        size_t diagonal = row[0]++;
+        for (size_t k = 0; k < n; k++) {
+            size_t change = diagonal + (a[i] != b[k]), least = row[k] < row[k + 1] ? row[k] + 1 : row[k + 1] + 1;
+            diagonal = row[k + 1];
+            row[k + 1] = change < least ? change : least;
+        }
+    }
+    return row[n];
+}
+
+/* Keep `candidate` in *best if it is nearer to `word` than that; two mistakes are the most, and one in short words. */
+static void word_consider(const char *word, const char *candidate, const char **best)
+{
+    size_t most = strlen(word) > 4 ? 2 : 1, distance = word_distance(word, candidate);
+
+    if (distance <= most && (!*best || distance < word_distance(word, *best)))
+        *best = candidate;
+}
+
 /* Whether the command takes this option of the library. */
 static int option_is_library(const struct command *c, const char *name)
 {
@@ -99,6 +129,20 @@ static int option_is_library(const struct command *c, const char *name)
     return 0;
 }
 
+static int parse_unknown(const struct command *c, const char *name)
+{
+    const struct deltafs_option_info *info;
+    const char *best = NULL;
+
+    for (const struct command_option *o = c->option; o && o->name; o++)
+        word_consider(name, o->name, &best);
+    for (size_t i = 0; c->refused && (info = deltafs_option_at(i)); i++)
+        if (option_is_library(c, info->name))
+            word_consider(name, info->name, &best);
+    return text_fail(EXIT_USAGE, "%s: unknown option '--%s'%s%s%s", c->name, name, best ? "; did you mean '--" : "",
+                     best ? best : "", best ? "'?" : "");
+}
+
 /* Take an option; `text` is the value that came with it, or NULL. */
 static int parse_option(struct parser *p, const char *name, const char *text)
 {
@@ -107,7 +151,7 @@ static int parse_option(struct parser *p, const char *name, const char *text)
     void *out = o ? (char *)p->call->values + o->at : NULL;
 
     if (!o && !option_is_library(p->command, name))
-        return text_fail(EXIT_USAGE, "%s: unknown option '--%s'", command, name);
+        return parse_unknown(p->command, name);
     if (o && !o->parse) {
         *(int *)out = 1;
         return text ? text_fail(EXIT_USAGE, "%s: --%s takes no value", command, name) : EXIT_OK;
@@ -220,12 +264,42 @@ static int fail_command(const struct program *p, const char *what, const char *l
     return text_fail(EXIT_USAGE, "%s %s%s", what, names, last);
 }
 
+/* "NO_WHAT 'NAME'; did you mean 'OTHER'? There ..." */
+static void say_unknown(const struct program *p, const char *no_what, const char *name, const char *there, char *out,
+                        size_t room)
+{
+    const char *best = NULL;
+
+    for (const struct command *const *c = p->command; *c; c++)
+        word_consider(name, (*c)->name, &best);
+    snprintf(out, room, "%s '%.64s'; %s%s%s%s", no_what, name, best ? "did you mean '" : there, best ? best : "",
+             best ? "'? There " : "", best ? there + strlen("there ") : "");
+}
+
+/* For completion in shells: the commands, or the options of one, one on a line; those with a value end in '='. */
+static int list(const struct program *p, const char *name)
+{
+    const struct command *one = name ? command_find(p, name) : NULL;
+    const struct deltafs_option_info *info;
+
+    for (const struct command *const *c = p->command; !name && *c; c++)
+        puts((*c)->name);
+    if (!name)
+        puts("help");
+    for (const struct command_option *o = one ? one->option : NULL; o && o->name; o++)
+        printf("--%s%s\n", o->name, o->parse ? "=" : "");
+    for (size_t i = 0; one && one->refused && (info = deltafs_option_at(i)); i++)
+        if (option_is_library(one, info->name))
+            printf("--%s=\n", info->name);
+    return EXIT_OK;
+}
+
 static int help(const struct program *p, const char *topic)
 {
-    char what[128];
+    char what[192];
 
     if (topic && strcmp(topic, "options") != 0 && !command_find(p, topic)) {
-        snprintf(what, sizeof what, "no help on '%.64s'; there is help on", topic);
+        say_unknown(p, "no help on", topic, "there is help on", what, sizeof what);
         return fail_command(p, what, "options");
     }
     if (text_is_silent)
@@ -278,7 +352,7 @@ static int dispatch(const struct program *p, int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "", *next = argc > 2 ? argv[2] : NULL;
     const struct command *c = command_find(p, name);
-    char what[128];
+    char what[192];
 
     if (c && next && (strcmp(next, "--help") == 0 || strcmp(next, "-h") == 0))
         return help(p, name);
@@ -291,7 +365,9 @@ static int dispatch(const struct program *p, int argc, char **argv)
             printf("%s %s\n", text_program, deltafs_version());
         return EXIT_OK;
     }
-    snprintf(what, sizeof what, "no command '%.64s'; there are", name);
+    if (strcmp(name, "--list") == 0)
+        return list(p, next);
+    say_unknown(p, "no command", name, "there are", what, sizeof what);
     int code = fail_command(p, argc > 1 ? what : "a command is missing; there are", "help");
     if (!text_is_silent)
         fprintf(stderr, "Try '%s help'.\n", text_program);

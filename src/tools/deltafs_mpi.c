@@ -29,8 +29,8 @@ int main(int argc, char **argv)
     int rank, level;
 
     text_program = "deltafs-mpi";
-    /* The one command that needs no MPI, and no launcher. */
-    if (argc > 1 && strcmp(argv[1], "route") == 0)
+    /* What needs no MPI, and no launcher. */
+    if (argc > 1 && (strcmp(argv[1], "route") == 0 || strcmp(argv[1], "--list") == 0))
         return cmd_main(&deltafs_mpi, argc, argv);
     MPI_Init_thread(&argc, &argv, wants_thread(argc, argv) ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -48,6 +48,34 @@ wrong "there are get, scan, select, export, plot, info, attr, verify, repair, ls
 wrong "no command ''; there are get, scan, select, export, plot, info, attr, verify, repair, ls, stat, cat, cp, mv, flatten, rm, run, help" ""
 wrong "no command 'fetch'; there are get, scan, select, export, plot, info, attr, verify, repair, ls, stat, cat, cp, mv, flatten, rm, run, help" fetch "$work/d"
 wrong "no command '--json'" --json
+wrong "no command 'slect'; did you mean 'select'? There are get, scan" slect "$work/d"
+wrong "no command 'gte'; there are get" gte
+wrong "no help on 'exprot'; did you mean 'export'? There is help on get, scan" help exprot
+wrong "get: unknown option '--fromat'; did you mean '--format'?" get "$work/d" 1 --fromat csv
+wrong "get: unknown option '--frobnicate'" get "$work/d" 1 --frobnicate
+grep -q "did you mean" "$work/err" && fail "a guess at --frobnicate"
+
+# Completion, by what the programs themselves list.
+for program in "$deltafs" "$deltafs_mpi"; do
+    [ -x "$program" ] || continue
+    "$program" --list >"$work/commands"
+    "$program" help | sed 1d | sed -n "s/^${program##*/} \\([a-z]*\\) .*/\\1/p" | sort -u >"$work/wanted"
+    sort -u "$work/commands" | cmp - "$work/wanted" || fail "--list has other commands than help"
+done
+if command -v bash >/dev/null; then
+    # complete WORD...: what bash offers for the last word.
+    complete() {
+        # shellcheck disable=SC2016
+        bash -c '. "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _deltafs "$1"; echo "${COMPREPLY[*]}"' \
+            "$top_srcdir/src/tools/completion.bash" "$deltafs" "$@"
+    }
+    [ "$(complete sel)" = select ] || fail "completion of sel: $(complete sel)"
+    [ "$(complete get d --form)" = --format ] || fail "completion of get --form: $(complete get d --form)"
+    [ "$(complete export d --format par)" = parquet ] || fail "completion of a format"
+    [ "$(complete help opt)" = options ] || fail "completion of help opt"
+    [ -z "$(complete get d)" ] || fail "completion of a file"
+fi
+
 for command in get scan; do
     wrong "'xml' is no format; give table, csv, json or raw" $command "$work/d" 1 --format xml
     wrong "'' is no format" $command "$work/d" --format ""
