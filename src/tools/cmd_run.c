@@ -1,54 +1,17 @@
 /* deltafs run: start a program as it is, with the environment by which its files become DeltaFS's. The same works below
  * a launcher of MPI (mpirun ... deltafs run ... -- PROGRAM) and above one. */
 #include <ctype.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "tools/cmd.h"
-
-#define PLUGIN    "libh5fd_deltafs.so"
-#define OVERLAY   "libdeltafs_romio.so"
-#define COMPONENT "mca_fs_deltafs.so"
+#include "tools/installed.h"
 
 struct run {
     int is_hdf5;
 };
-
-/* ---- Where DeltaFS's libraries are ---- */
-
-/* The folder that libdeltafs is in. */
-static int run_find_libraries(char folder[static PATH_MAX])
-{
-    char path[PATH_MAX];
-    Dl_info at;
-    const char *slash = dladdr(deltafs_option_at(0), &at) != 0 ? strrchr(at.dli_fname, '/') : NULL;
-
-    if (slash)
-        snprintf(path, sizeof path, "%.*s/", (int)(slash - at.dli_fname), at.dli_fname);
-    return slash && realpath(path, folder)
-               ? EXIT_OK
-               : text_fail(EXIT_TROUBLE, "run: the folder of libdeltafs.so cannot be found");
-}
-
-/* Whether `file` is in a folder beside the libraries: `installed`, or in a build folder `built`. *folder gets that. */
-static int run_find(const char *libraries, const char *installed, const char *built, const char *file,
-                    char folder[static PATH_MAX])
-{
-    const char *const below[] = {installed, built};
-    char path[2 * PATH_MAX];
-
-    for (size_t i = 0; i < sizeof below / sizeof *below; i++) {
-        snprintf(path, sizeof path, "%s/%s/%s", libraries, below[i], file);
-        if (realpath(path, folder)) {
-            *strrchr(folder, '/') = '\0';
-            return 1;
-        }
-    }
-    return 0;
-}
 
 /* ---- The environment ---- */
 
@@ -81,9 +44,10 @@ static int run_set_hdf5(const char *libraries)
 {
     char folder[PATH_MAX];
 
-    if (!run_find(libraries, "deltafs/hdf5", "../hdf5-vfd/.libs", PLUGIN, folder))
+    if (!installed_plugin(libraries, folder))
         return text_fail(EXIT_TROUBLE,
-                         "run: %s/deltafs/hdf5/" PLUGIN " is missing: this DeltaFS was built without the HDF5 driver; "
+                         "run: %s/deltafs/hdf5/" INSTALLED_PLUGIN
+                         " is missing: this DeltaFS was built without the HDF5 driver; "
                          "configure it with --with-hdf5=DIR and install it again (scripts/build-hdf5 builds an HDF5)",
                          libraries);
     int code = run_set_list("HDF5_PLUGIN_PATH", folder, run_get("HDF5_PLUGIN_PATH", ""));
@@ -109,14 +73,14 @@ static int run_set_mpi(const char *libraries)
     char folder[PATH_MAX], library[2 * PATH_MAX];
     int code;
 
-    if (run_find(libraries, "deltafs/openmpi", "../adio/ompio/.libs", COMPONENT, folder)) {
+    if (installed_components(libraries, folder)) {
         code = run_set_openmpi(folder);
-    } else if (run_find(libraries, ".", ".", OVERLAY, folder)) {
-        snprintf(library, sizeof library, "%s/" OVERLAY, folder);
+    } else if (installed_overlay(libraries, folder)) {
+        snprintf(library, sizeof library, "%s/" INSTALLED_OVERLAY, folder);
         code = run_set_list("LD_PRELOAD", run_get("LD_PRELOAD", ""), library);
-    } else if (run_find(libraries, ".", ".", "libdeltafs_mpi.so.0", folder)) {
+    } else if (installed_mpi(libraries, folder)) {
         return text_fail(EXIT_TROUBLE,
-                         "run: MPI-IO does not lead to DeltaFS: for MPICH, %s/" OVERLAY " is missing, which "
+                         "run: MPI-IO does not lead to DeltaFS: for MPICH, %s/" INSTALLED_OVERLAY " is missing, which "
                          "'scripts/build-romio-overlay --output %s' builds; for Open MPI, %s/deltafs/openmpi is "
                          "missing, and the output of configure says why",
                          libraries, libraries, libraries);
@@ -157,7 +121,7 @@ static int run_run(const struct command_call *c)
         return text_fail(EXIT_USAGE, "run: --hdf5 is missing, which says what the program writes with");
     int code = cmd_check_key(c->options, "run");
     if (code == EXIT_OK)
-        code = run_find_libraries(libraries);
+        code = installed_libraries("run", libraries);
     if (code == EXIT_OK)
         code = run_set_hdf5(libraries);
     if (code == EXIT_OK)

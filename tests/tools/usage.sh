@@ -7,12 +7,12 @@
 
 for words in help --help -h; do
     expect 0 "$deltafs" $words
-    for command in get scan select export plot info attr verify repair ls stat cat cp flatten rm run help; do
+    for command in get scan select export plot info attr verify repair ls stat cat cp flatten rm run doctor help; do
         stdout_has "deltafs $command"
     done
     [ ! -s "$work/err" ] || fail "help on standard error"
 done
-for command in get scan select export plot info attr verify repair ls stat cat cp flatten rm run; do
+for command in get scan select export plot info attr verify repair ls stat cat cp flatten rm run doctor; do
     expect 0 "$deltafs" help $command
     stdout_has "deltafs $command"
 done
@@ -22,11 +22,11 @@ for option in block codec memory partitions schema sync value_size; do
 done
 [ "$(grep -c '^  [a-z]' "$work/out")" -eq "$(grep -c "takes .*; default '.*'" "$work/out")" ] || fail "help options"
 expect 2 "$deltafs" help nonsense
-says "no help on 'nonsense'; there is help on get, scan, select, export, plot, info, attr, verify, repair, ls, stat, cat, cp, mv, flatten, rm, run, options"
+says "no help on 'nonsense'; there is help on get, scan, select, export, plot, info, attr, verify, repair, ls, stat, cat, cp, mv, flatten, rm, run, doctor, options"
 expect 0 "$deltafs" --version
 grep -qE '^deltafs [0-9]+\.[0-9]+\.[0-9]+$' "$work/out" || fail "--version: $(cat "$work/out")"
 # A command answers --help itself.
-for command in get scan select export plot info attr verify repair ls stat cat cp flatten rm run; do
+for command in get scan select export plot info attr verify repair ls stat cat cp flatten rm run doctor; do
     expect 0 "$deltafs" $command --help
     grep -q "^deltafs $command " "$work/out" || fail "no usage of $command"
 done
@@ -44,9 +44,9 @@ wrong() {
     says "$text"
     [ ! -s "$work/out" ] || fail "output of: deltafs $*"
 }
-wrong "there are get, scan, select, export, plot, info, attr, verify, repair, ls, stat, cat, cp, mv, flatten, rm, run, help"
-wrong "no command ''; there are get, scan, select, export, plot, info, attr, verify, repair, ls, stat, cat, cp, mv, flatten, rm, run, help" ""
-wrong "no command 'fetch'; there are get, scan, select, export, plot, info, attr, verify, repair, ls, stat, cat, cp, mv, flatten, rm, run, help" fetch "$work/d"
+wrong "there are get, scan, select, export, plot, info, attr, verify, repair, ls, stat, cat, cp, mv, flatten, rm, run, doctor, help"
+wrong "no command ''; there are get, scan, select, export, plot, info, attr, verify, repair, ls, stat, cat, cp, mv, flatten, rm, run, doctor, help" ""
+wrong "no command 'fetch'; there are get, scan, select, export, plot, info, attr, verify, repair, ls, stat, cat, cp, mv, flatten, rm, run, doctor, help" fetch "$work/d"
 wrong "no command '--json'" --json
 wrong "no command 'slect'; did you mean 'select'? There are get, scan" slect "$work/d"
 wrong "no command 'gte'; there are get" gte
