@@ -381,7 +381,7 @@ DELTAFS_API int deltafs_bytes_stored(deltafs_dir *dir, uint64_t *out);
  * no such epoch. */
 DELTAFS_API int deltafs_epoch_stat(deltafs_dir *dir, uint64_t i, struct deltafs_epoch_stat *out);
 
-/* How many file operations a handle has made so far. */
+/* How many file operations a handle has made so far. Another thread may ask while a call works on the handle. */
 struct deltafs_io_stat {
     size_t struct_size;
     uint64_t reads; /* read calls to the operating system */

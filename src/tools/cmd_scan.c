@@ -1,7 +1,9 @@
 /* deltafs scan: all records. */
 #include <inttypes.h>
+#include <unistd.h>
 #include "tools/cmd.h"
 #include "tools/print.h"
+#include "tools/progress.h"
 #include "tools/target.h"
 
 struct scan {
@@ -10,10 +12,18 @@ struct scan {
     struct command_number partition;
 };
 
+struct printing {
+    struct printer p;
+    struct progress bar; /* shown if the records go to a file or a pipe */
+};
+
 static int scan_record(const struct deltafs_record *record, void *arg)
 {
-    print_record(arg, record);
-    return print_flush(arg) != DELTAFS_OK || ferror(stdout); /* no use to go on */
+    struct printing *s = arg;
+
+    print_record(&s->p, record);
+    progress_add(&s->bar, 1);
+    return print_flush(&s->p) != DELTAFS_OK || ferror(stdout); /* no use to go on */
 }
 
 /* Scan an open directory. */
@@ -21,7 +31,7 @@ static int scan_print(const struct scan *s, deltafs_dir *d)
 {
     struct deltafs_stat stat = {.struct_size = sizeof stat};
     const struct deltafs_range *range = s->epochs.is_given ? &s->epochs.range : NULL;
-    struct printer p;
+    struct printing out;
     int code = EXIT_OK;
 
     if (deltafs_stat(d, &stat) != DELTAFS_OK)
@@ -29,14 +39,16 @@ static int scan_print(const struct scan *s, deltafs_dir *d)
     if (s->partition.is_given && s->partition.value >= stat.partitions)
         return text_fail(EXIT_USAGE, "scan: no partition %" PRIu64 "; there are 0 to %" PRIu32, s->partition.value,
                          stat.partitions - 1);
-    if (print_begin_records(&p, s->format, d, stat.schema) != DELTAFS_OK)
+    if (print_begin_records(&out.p, s->format, d, stat.schema) != DELTAFS_OK)
         return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
+    progress_begin(&out.bar, stat.records, !range && !s->partition.is_given && !isatty(STDOUT_FILENO));
     int status = s->partition.is_given
-                     ? deltafs_scan_partition(d, (uint32_t)s->partition.value, range, scan_record, &p, NULL)
-                     : deltafs_scan(d, range, scan_record, &p, NULL);
+                     ? deltafs_scan_partition(d, (uint32_t)s->partition.value, range, scan_record, &out, NULL)
+                     : deltafs_scan(d, range, scan_record, &out, NULL);
+    progress_end(&out.bar);
     if (status != DELTAFS_OK)
         code = text_fail(text_exit_code(status), "%s", deltafs_errmsg(NULL));
-    if (print_end(&p) != DELTAFS_OK)
+    if (print_end(&out.p) != DELTAFS_OK)
         code = text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
     return code;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "tools/cmd.h"
 #include "tools/continuity.h"
+#include "tools/progress.h"
 #include "tools/target.h"
 #include "tools/verify.h"
 
@@ -103,12 +104,17 @@ static int verify_directory(struct verify *v, const char *path)
 {
     struct deltafs_verify_counts n = {.struct_size = sizeof n};
     struct deltafs_stat stat = {.struct_size = sizeof stat};
+    struct progress bar;
+    uint64_t stored = 0;
     deltafs_dir *d;
     int code = target_open_directory(path, &d);
 
     if (code != EXIT_OK)
         return code;
+    deltafs_bytes_stored(d, &stored);
+    progress_watch(&bar, d, stored);
     int status = deltafs_verify(d, verify_damage, v, &n);
+    progress_unwatch(&bar);
     verify_finish(v, status);
     text_say("%s: %" PRIu64 " record%s in %" PRIu64 " block%s and %" PRIu64 " lea%s read, %" PRIu64 " damage%s", path,
              n.records, text_plural(n.records), n.blocks, text_plural(n.blocks), n.leaves, n.leaves == 1 ? "f" : "ves",

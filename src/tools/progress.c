@@ -66,9 +66,21 @@ void progress_begin(struct progress *p, uint64_t total, int is_wanted)
     p->is_shown = is_wanted && total > 0 && (isatty(STDERR_FILENO) || launcher_has_terminal());
 }
 
+/* Records or bytes per second, such as "1.2 M/s" or "340 MB/s". */
+static void progress_rate(const struct progress *p, double now, char rate[32])
+{
+    static const char *const units[] = {"", "k", "M", "G", "T"};
+    double n = now > p->started ? (double)p->done / (now - p->started) : 0;
+    size_t unit = 0;
+
+    for (; n >= 1000 && unit < 4; unit++)
+        n /= 1000;
+    snprintf(rate, 32, "%.*f %s%s/s", n < 10 ? 1 : 0, n, units[unit], p->is_bytes ? "B" : "");
+}
+
 void progress_add(struct progress *p, uint64_t n)
 {
-    char bar[BAR_WIDTH + 1];
+    char bar[BAR_WIDTH + 1], rate[32];
     double t;
 
     p->done += n;
@@ -80,15 +92,53 @@ void progress_add(struct progress *p, uint64_t n)
     memset(bar, '-', BAR_WIDTH);
     memset(bar, '#', filled < BAR_WIDTH ? filled : BAR_WIDTH);
     bar[BAR_WIDTH] = '\0';
-    fprintf(stderr, "\r[%s] %3.0f%%  %.0f s left ", bar, 100 * share, left);
+    progress_rate(p, t, rate);
+    fprintf(stderr, "\r[%s] %3.0f%%  %s, %.0f s left ", bar, 100 * share, rate, left);
     fflush(stderr);
 }
 
 void progress_wipe(struct progress *p)
 {
     if (p->is_shown && p->drawn > 0)
-        fprintf(stderr, "\r%*s\r", BAR_WIDTH + 30, "");
+        fprintf(stderr, "\r%*s\r", BAR_WIDTH + 35, "");
     p->drawn = 0;
+}
+
+static void *progress_run(void *arg)
+{
+    struct progress *p = arg;
+    struct deltafs_io_stat io = {.struct_size = sizeof io};
+
+    while (p->is_watching) {
+        nanosleep(&(struct timespec){.tv_nsec = (long)(DRAW_EVERY * 1e9)}, NULL);
+        if (deltafs_io_stat(p->dir, &io) == DELTAFS_OK && io.bytes_read - p->before > p->done)
+            progress_add(p, io.bytes_read - p->before - p->done);
+    }
+    return NULL;
+}
+
+void progress_watch(struct progress *p, const deltafs_dir *d, uint64_t total)
+{
+    struct deltafs_io_stat io = {.struct_size = sizeof io};
+
+    progress_begin(p, total, 1);
+    if (!p->is_shown || deltafs_io_stat(d, &io) != DELTAFS_OK)
+        return;
+    p->dir = d;
+    p->before = io.bytes_read;
+    p->is_bytes = 1;
+    p->is_watching = 1;
+    if (pthread_create(&p->thread, NULL, progress_run, p) != 0)
+        p->is_watching = 0;
+}
+
+void progress_unwatch(struct progress *p)
+{
+    if (p->is_watching) {
+        p->is_watching = 0;
+        pthread_join(p->thread, NULL);
+    }
+    progress_end(p);
 }
 
 void progress_end(struct progress *p)

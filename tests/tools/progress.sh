@@ -50,6 +50,17 @@ for keys in "" "--keys $work/keys"; do
     [ ! -s "$work/err" ] || fail "export: standard error is no terminal, and has: $(cat "$work/err")"
 done
 
+# ---- A scan to a file, and verify, of so many records that they take long enough
+
+"$PYTHON3" -c 'for key in range(400000): print(1, key, "00000000" * 4)' | "$put_records" "$work/long" schema=a:4f4 || fail put_records
+on_terminal "scan" "$deltafs scan $work/long --format csv >$work/long.csv"
+grep -q '\[#*-*\] *[0-9]*%  [0-9.]* [kM]*/s, [0-9]* s left' "$work/out" || fail "no bar of scan: $(cat "$work/out")"
+[ "$(wc -l <"$work/long.csv")" -eq 400001 ] || fail "a scan of $(wc -l <"$work/long.csv") lines"
+expect 0 "$deltafs" scan "$work/long" --format raw
+[ ! -s "$work/err" ] || fail "scan: standard error is no terminal, and has: $(cat "$work/err")"
+on_terminal "verify" "$deltafs verify $work/long"
+tr '\r' '\n' <"$work/out" | grep -v '^ *$' | tail -n 1 | grep -q '400000 records' || fail "the bar of verify stays"
+
 # ---- A check of tracks
 
 on_terminal "verify" "$deltafs verify --continuity $work/d1; :"

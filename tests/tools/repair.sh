@@ -192,7 +192,7 @@ for how in begin middle copy; do
 done
 for how in begin middle copy; do
     expect 3 "$deltafs" rm "$work/listed/$how"
-    says "a DeltaFS directory, not a logical file"
+    [ -e "$work/listed/$how/MANIFEST.copy" ] || fail "rm removes what it is not sure of: $how"
     expect 1 "$deltafs" repair "$work/listed/$how"
     expect 0 "$deltafs" repair --apply "$work/listed/$how"
 done
