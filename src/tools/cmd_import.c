@@ -17,6 +17,7 @@
 #include <deltafs/deltafs_mpi.h>
 #include "tools/cmd.h"
 #include "tools/import.h"
+#include "tools/interrupt.h"
 #include "tools/progress.h"
 #include "tools/ranks.h"
 
@@ -385,7 +386,12 @@ static int import_kind(struct import *im)
     if (code != EXIT_OK)
         return code;
     int first = import_first(im, d), files = im->count - first;
+    interrupt_say(
+        "import: interrupted; %s has all epochs that were complete: import the same files again with --append "
+        "to continue",
+        im->output);
     code = import_epochs(im, d, first, &epochs);
+    interrupt_end();
     if (deltafs_close(d) != DELTAFS_OK && code == EXIT_OK)
         code = text_fail(EXIT_TROUBLE, "import: %s", deltafs_errmsg(NULL));
     if (code != EXIT_OK && im->rank == 0)

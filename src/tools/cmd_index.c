@@ -4,6 +4,7 @@
 #include <string.h>
 #include <deltafs/deltafs_mpi.h>
 #include "tools/cmd.h"
+#include "tools/interrupt.h"
 #include "tools/progress.h"
 #include "tools/ranks.h"
 
@@ -90,10 +91,14 @@ static int index_files(struct index_job *ix, char **files, int n)
 
     if (ix->rank == 0)
         index_warn(ix, files, n);
+    interrupt_say(
+        "index: interrupted; files that were indexed completely are in the index: run the same command again to "
+        "continue");
     for (int i = 0; i < n; i++) {
         int failed = index_file(ix, text_path(files[i]));
         code = code == EXIT_OK ? failed : code;
     }
+    interrupt_end();
     if (ix->indexer) {
         int closed = index_close(ix);
         code = code == EXIT_OK ? closed : code;

@@ -1,6 +1,7 @@
 /* deltafs repair: lists what can be repaired, and with --apply repairs it. If there is nothing, it verifies. */
 #include <inttypes.h>
 #include "tools/cmd.h"
+#include "tools/interrupt.h"
 #include "tools/target.h"
 #include "tools/verify.h"
 
@@ -52,7 +53,10 @@ static int repair_one(void *values, const char *path)
         return text_fail(EXIT_USAGE, "repair: --label and --drop-from do not go together");
     if (*path == '\0')
         return target_refuse_empty();
+    if (r->is_applied)
+        interrupt_say("repair: interrupted; nothing that was there is lost: run the same command again");
     int status = (target_is_logical(path) ? deltafs_logical_repair : deltafs_repair)(path, &options, repair_report, r);
+    interrupt_end();
     if (r->count > 0 && options.dry_run)
         text_say("%s: nothing is changed yet%s", path,
                  status == DELTAFS_OK ? "; the same command with --apply does it" : "");
