@@ -103,7 +103,7 @@ static int index_files(struct index_job *ix, char **files, int n)
         int closed = index_close(ix);
         code = code == EXIT_OK ? closed : code;
     }
-    if (ix->rank == 0 && !ix->is_quiet)
+    if (ix->rank == 0 && !ix->is_quiet && (code == EXIT_OK || ix->indexed > 0))
         text_say("%s%s%" PRIu64 " row%s of %" PRIu64 " file%s indexed by %d rank%s, %" PRIu64 " unchanged, %.1f s",
                  ix->index ? ix->index : "", ix->index ? ": " : "", ix->rows, text_plural(ix->rows), ix->indexed,
                  text_plural(ix->indexed), ix->ranks, text_plural((uint64_t)ix->ranks), ix->unchanged,

@@ -217,6 +217,7 @@ expect 2 index 1 --schema $schema --key id
 says "no files given"
 expect 0 import 1 -q --format raw --schema $schema --key id -o "$work/records" "$work/good.3.bin"
 expect 3 index 2 --schema $schema --key id -o "$work/records" "$work/good.3.bin"
+! grep -q "0 rows of 0 files" "$work/out" || fail "a summary of nothing: $(cat "$work/out")"
 says "is a directory of records, not an index of files"
 expect 3 index 2 --schema $schema --key id "$work/records"
 says "is a directory of DeltaFS, which has its keys already"
