@@ -23,10 +23,12 @@ struct piece {
 /* Add a field, or `count` fields of an array; 0: it is no array. */
 static int plain_add(struct plain *p, struct piece name, uint64_t count, struct piece type, struct error *e)
 {
-    p->fields += count > 0 ? count : 1;
-    if (p->fields > SCHEMA_FIELDS_MAX)
+    uint64_t fields = count > 0 ? count : 1;
+
+    if (fields > SCHEMA_FIELDS_MAX - p->fields)
         return error_set(e, DELTAFS_ERR_SCHEMA, "schema: more than %d fields, where each element of an array is one",
                          SCHEMA_FIELDS_MAX);
+    p->fields += fields;
     for (uint64_t i = 0; i == 0 || i < count; i++) {
         compose(&p->text, "%s%.*s", p->text.used > 0 ? "," : "", (int)name.size, name.at);
         if (count > 0)

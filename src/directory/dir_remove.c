@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <deltafs/deltafs.h>
 #include "base/collective.h"
 #include "base/thread.h"
@@ -11,6 +12,8 @@
 #include "io/io_format.h"
 #include "io/lease.h"
 #include "io/volume.h"
+
+#define HIDDEN_NAME ".deltafs-removed-"
 
 struct removal {
     struct io io;
@@ -72,11 +75,25 @@ static int removal_log(struct removal *r, const char *folder, const char *name, 
     return is_log(name) ? removal_unlink(r, path, e) : removal_foreign(path, e);
 }
 
+/* Whether the directory has the name that removing gives. */
+static int is_hidden(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return strncmp(slash ? slash + 1 : path, HIDDEN_NAME, strlen(HIDDEN_NAME)) == 0;
+}
+
 static int removal_bucket(struct removal *r, const char *folder, uint32_t bucket, struct error *e)
 {
     const struct volume_part part = {&r->io, r->path, r->uuid_text, ""};
+    char target[PATH_MAX];
     int status = volume_check_bucket(&part, bucket, e);
 
+    /* An earlier attempt may have removed it. */
+    if (status == DELTAFS_OK && !r->is_removing && !is_hidden(r->path) &&
+        io_readlink(&r->io, folder, target, sizeof target, error_ignored()) == DELTAFS_OK && access(folder, F_OK) != 0)
+        return error_set(e, DELTAFS_ERR_IO, "%s: leads to %s, which is missing; if its volume is not mounted, mount it",
+                         folder, target);
     if (status == DELTAFS_OK)
         status = removal_each(r, folder, removal_log, e);
     return status == DELTAFS_OK && r->is_removing ? volume_remove_bucket(&part, bucket, e) : status;
@@ -129,7 +146,7 @@ static int removal_hide(struct removal *r, char hidden[PATH_ROOM], struct error 
     if (status != DELTAFS_OK)
         return status;
     uuid_to_text(uuid, text);
-    snprintf(hidden, PATH_ROOM, "%.*s.deltafs-removed-%s", slash ? (int)(slash - r->path) + 1 : 0, r->path, text);
+    snprintf(hidden, PATH_ROOM, "%.*s" HIDDEN_NAME "%s", slash ? (int)(slash - r->path) + 1 : 0, r->path, text);
     status = io_rename(&r->io, r->path, hidden, e);
     if (status != DELTAFS_OK)
         return status;

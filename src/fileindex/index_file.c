@@ -38,11 +38,15 @@ static int find_datasets(struct key_file *file, const char *path, const deltafs_
     struct h5lib lib;
     int status = h5file_check(&source, e);
 
+    if (status != DELTAFS_OK)
+        return status;
+    h5lib_lock();
+    status = h5lib_load(&lib, deltafs_private_options_text(o, OPTION_HDF5), e);
     if (status == DELTAFS_OK)
-        status = h5lib_load(&lib, deltafs_private_options_text(o, OPTION_HDF5), e);
-    return status == DELTAFS_OK ? h5rows_read(&lib, &source, deltafs_private_options_text(o, OPTION_KEY),
-                                              label == OPTION_AUTO ? NULL : &label, &out->rows, e)
-                                : status;
+        status = h5rows_read(&lib, &source, deltafs_private_options_text(o, OPTION_KEY),
+                             label == OPTION_AUTO ? NULL : &label, &out->rows, e);
+    h5lib_unlock();
+    return status;
 }
 
 /* The one table of a stream of records. */

@@ -195,7 +195,7 @@ int key_column_scan(struct key_file *f, const struct deltafs_column *c, uint64_t
     if (from >= end)
         return DELTAFS_OK;
     most = most < end - from ? most : end - from;
-    size_t room = (size_t)(most * c->stride);
+    size_t room = (size_t)(c->dataset ? most * c->stride : (most - 1) * c->stride + c->size);
     uint8_t *bytes = malloc(room);
     uint64_t *key = malloc((size_t)most * sizeof *key);
     int status = bytes && key ? DELTAFS_OK : error_no_memory(e, room + (size_t)most * sizeof *key, "keys");

@@ -13,6 +13,7 @@
 #define SOURCES_VERSION 3               /* 2: lines are not chained, and none says that a source begins; */
                                         /* 1: nor do tables say how many rows a group has */
 #define NAME_ROOM    (3 * PATH_MAX + 1) /* a path, each byte of which may be coded by three */
+#define ELEMENT_MAX  (1u << 24)         /* bytes, of a dataset */
 #define CONSTANT_MAX 1024               /* bytes */
 #define SOURCES_ADVICE                                                                                                 \
     "nothing is found by this index while it is so: remove the index, and index its files again "                      \
@@ -439,6 +440,8 @@ static const char *check_column(const struct deltafs_column *c, uint64_t rows, u
         return c->dataset || c->piece_count > 0 ? "has a constant, and also places"
                : c->size > CONSTANT_MAX         ? "has a constant that is too long"
                                                 : NULL;
+    if (c->dataset && c->stride > ELEMENT_MAX)
+        return "has a dataset with elements that are too long";
     if (c->dataset)
         return c->piece_count > 0                                         ? "has a dataset, and also pieces"
                : c->offset > c->stride || c->size > c->stride - c->offset ? "is not within the elements of its dataset"

@@ -1,5 +1,6 @@
 #include <dlfcn.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,6 +147,18 @@ int h5lib_load(struct h5lib *lib, const char *name, struct error *e)
         "HDF5's shared library is not found%s: install it (Debian: libhdf5-103-1, libhdf5-310, libhdf5-320), or name "
         "it in the environment variable DELTAFS_HDF5",
         own.status != DELTAFS_OK ? ", and the one that is linked to the program lacks functions" : "");
+}
+
+static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+
+void h5lib_lock(void)
+{
+    pthread_mutex_lock(&one_at_a_time);
+}
+
+void h5lib_unlock(void)
+{
+    pthread_mutex_unlock(&one_at_a_time);
 }
 
 void h5lib_hush(const struct h5lib *lib, struct h5lib_handler *saved)

@@ -131,6 +131,10 @@ struct h5lib {
  * else the first that is found under HDF5's usual names. */
 int h5lib_load(struct h5lib *lib, const char *name, struct error *e);
 
+/* Between these two calls no other thread of DeltaFS uses HDF5, which may not be made for threads. */
+void h5lib_lock(void);
+void h5lib_unlock(void);
+
 /* Between these two calls HDF5 prints no errors. If the program has set an error handler of HDF5 1.6 (H5Eset_auto1),
  * which cannot be restored, nothing changes. */
 struct h5lib_handler {

@@ -1,4 +1,3 @@
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/memory.h"
@@ -16,8 +15,6 @@ struct h5values {
     } * dataset;
     size_t count, capacity;
 };
-
-static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
 
 static int values_transfer(const struct h5lib *lib, h5_id dataset, h5_id type, h5_id space, uint64_t first,
                            uint64_t rows, void *out, char why[static H5_WHY])
@@ -45,8 +42,10 @@ static int values_fit(const struct h5lib *lib, h5_id type, h5_id space, size_t r
     uint64_t extent[32] = {0, 1};
     int dimensions = lib->dimensions(space);
 
-    return (dimensions == 1 || dimensions == 2) && lib->extent(space, extent, NULL) >= 0 &&
-           lib->size(type) * (dimensions == 2 ? extent[1] : 1) == row;
+    size_t size = lib->size(type);
+
+    return (dimensions == 1 || dimensions == 2) && lib->extent(space, extent, NULL) >= 0 && size > 0 &&
+           row % size == 0 && (dimensions == 2 ? extent[1] : 1) == row / size;
 }
 
 int h5values_get(const struct h5lib *lib, h5_id dataset, size_t row, uint64_t first, uint64_t rows, void *out,
@@ -75,14 +74,14 @@ int h5values_open(const char *library, const struct h5source *source, struct h5v
     if (!v)
         return error_no_memory(e, sizeof *v, "an HDF5 file");
     v->source = *source;
-    pthread_mutex_lock(&one_at_a_time);
+    h5lib_lock();
     int status = h5lib_load(&v->lib, library, e);
     if (status == DELTAFS_OK) {
         h5lib_hush(&v->lib, &saved);
         status = h5file_open(&v->lib, &v->source, &v->file, e);
         h5lib_unhush(&v->lib, &saved);
     }
-    pthread_mutex_unlock(&one_at_a_time);
+    h5lib_unlock();
     if (status == DELTAFS_OK)
         *out = v;
     else
@@ -114,14 +113,14 @@ int h5values_read(struct h5values *v, const char *dataset, size_t row, uint64_t 
     struct h5lib_handler saved;
     char why[H5_WHY] = "";
 
-    pthread_mutex_lock(&one_at_a_time);
+    h5lib_lock();
     h5lib_hush(&v->lib, &saved);
     h5_id id = values_find(v, dataset, e);
     if (id < 0)
         h5lib_why(&v->lib, why, sizeof why);
     int rc = id < 0 ? -1 : h5values_get(&v->lib, id, row, first, rows, out, why);
     h5lib_unhush(&v->lib, &saved);
-    pthread_mutex_unlock(&one_at_a_time);
+    h5lib_unlock();
     return rc == 0 ? DELTAFS_OK
                    : error_set(e, DELTAFS_ERR_IO, "%s: HDF5 cannot read %s%s%s", v->source.path, dataset,
                                *why ? ": " : "", why);
@@ -133,7 +132,7 @@ void h5values_close(struct h5values *v)
 
     if (!v)
         return;
-    pthread_mutex_lock(&one_at_a_time);
+    h5lib_lock();
     h5lib_hush(&v->lib, &saved);
     for (size_t i = 0; i < v->count; i++) {
         v->lib.object_close(v->dataset[i].id);
@@ -141,7 +140,7 @@ void h5values_close(struct h5values *v)
     }
     h5file_close(&v->lib, &v->file);
     h5lib_unhush(&v->lib, &saved);
-    pthread_mutex_unlock(&one_at_a_time);
+    h5lib_unlock();
     free(v->dataset);
     free(v);
 }

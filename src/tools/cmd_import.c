@@ -76,8 +76,13 @@ static int import_check_labels(const struct import *im)
     return EXIT_OK;
 }
 
-/* Whether the files make a whole: an error if two are the same part or of different kinds, and one warning if parts are
- * missing, or if it is not known whether they are of one step. */
+static int is_of_epoch(const struct import_file *f, const struct import_file *g)
+{
+    return f->kind == g->kind && f->label == g->label;
+}
+
+/* Whether the files make a whole: an error if two are the same part, or of runs with other numbers of ranks, and one
+ * warning if parts are missing, or if it is not known whether they are of one step. */
 static int import_check_set(const struct import *im)
 {
     const struct import_file *lacking = NULL;
@@ -85,11 +90,16 @@ static int import_check_set(const struct import *im)
 
     for (int i = 0; i < im->count; i++) {
         const struct import_file *g = &im->file[i];
-        if (i > 0 && g->parts > 0 && g->label == g[-1].label && g->part == g[-1].part)
+        if (i > 0 && is_of_epoch(g, g - 1) && g->parts != g[-1].parts)
+            return text_fail(EXIT_TROUBLE,
+                             "%s: is of a run with %" PRIu64 " ranks, and another file of its step of one with %" PRIu64
+                             "; give the files of one run",
+                             im->call->operand[g->number], g->parts, g[-1].parts);
+        if (i > 0 && g->parts > 0 && is_of_epoch(g, g - 1) && g->part == g[-1].part)
             return text_fail(EXIT_TROUBLE, "%s: is of the same step and rank as another file; give each once",
                              im->call->operand[g->number]);
         parts++;
-        if (i + 1 < im->count && im->file[i + 1].label == g->label)
+        if (i + 1 < im->count && is_of_epoch(g, g + 1))
             continue;
         if (parts < g->parts && steps++ == 0) {
             lacking = g;
@@ -379,10 +389,8 @@ static int import_kind(struct import *im)
     double start = progress_now();
     deltafs_dir *d;
     uint64_t records = 0;
-    int epochs, code = import_check_set(im);
+    int epochs, code = import_open(im, &d);
 
-    if (code == EXIT_OK)
-        code = import_open(im, &d);
     if (code != EXIT_OK)
         return code;
     int first = import_first(im, d), files = im->count - first;
@@ -451,11 +459,12 @@ static int import_check_names(const struct import *im)
 }
 
 /* Rank 0: the folder for the directories of the species. */
-static int import_make_folder(const char *path)
+static int import_make_folder(const char *path, int *is_made)
 {
     deltafs_dir *d;
 
-    if (mkdir(path, 0777) == 0)
+    *is_made = mkdir(path, 0777) == 0;
+    if (*is_made)
         return EXIT_OK;
     if (errno != EEXIST)
         return text_fail(EXIT_TROUBLE, "import: %s: cannot be made: %s", path, strerror(errno));
@@ -473,10 +482,9 @@ static int import_make_folder(const char *path)
 static int import_species(struct import *im)
 {
     const char *folder = im->output;
-    int code = import_check_names(im), rest = im->call->count;
+    int rest = im->call->count, is_made = 0;
+    int code = ranks_agree(im->rank == 0 ? import_make_folder(folder, &is_made) : EXIT_OK);
 
-    if (code == EXIT_OK)
-        code = ranks_agree(im->rank == 0 ? import_make_folder(folder) : EXIT_OK);
     for (im->file = im->all; rest > 0 && code == EXIT_OK; im->file += im->count) {
         struct name name = import_name(im, im->file);
         char *path = NULL;
@@ -491,7 +499,7 @@ static int import_species(struct import *im)
             code = import_kind(im);
         free(path);
     }
-    if (code != EXIT_OK && im->rank == 0)
+    if (code != EXIT_OK && is_made)
         rmdir(folder); /* unless a species is in it */
     return code;
 }
@@ -505,7 +513,13 @@ static int import_files(struct import *im)
         return code;
     im->file = im->all;
     im->count = im->call->count;
-    return im->all[0].kind == im->all[im->count - 1].kind ? import_kind(im) : import_species(im);
+    int is_one = im->all[0].kind == im->all[im->count - 1].kind;
+    code = is_one ? EXIT_OK : import_check_names(im);
+    if (code == EXIT_OK)
+        code = import_check_set(im);
+    if (code != EXIT_OK)
+        return code;
+    return is_one ? import_kind(im) : import_species(im);
 }
 
 static int import_run(const struct command_call *c)

@@ -47,6 +47,9 @@ static int mv_run(const struct command_call *c)
         return text_fail(EXIT_TROUBLE, "%s: %s", to, strerror(ENAMETOOLONG));
     if (lstat(name, &st) == 0)
         return text_fail(EXIT_TROUBLE, "%s: exists already; remove it, or give another name", name);
+    code = target_check_new(name);
+    if (code != EXIT_OK)
+        return code;
     code = kind == TARGET_LOGICAL ? mv_logical(from, name) : text_of_call(deltafs_rename(from, name));
     return code;
 }

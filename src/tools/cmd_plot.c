@@ -326,7 +326,7 @@ static const struct export_format plot_format = {
 /* ---- The command ---- */
 
 /* The columns to read, each once; `fields` is "" if there are none but key and epoch. */
-static void plot_list_fields(const struct plot *p, char fields[FIELDS_ROOM])
+static int plot_list_fields(const struct plot *p, char fields[FIELDS_ROOM])
 {
     size_t n = 0;
 
@@ -338,7 +338,10 @@ static void plot_list_fields(const struct plot *p, char fields[FIELDS_ROOM])
             is_there = p->column[k].name && strcmp(p->column[k].name, name) == 0;
         if (!is_there)
             n += (size_t)snprintf(fields + n, FIELDS_ROOM - n, "%s%s", n > 0 ? "," : "", name);
+        if (n >= FIELDS_ROOM)
+            return text_fail(EXIT_USAGE, "plot: the names of the columns are too long");
     }
+    return EXIT_OK;
 }
 
 /* Choose the columns and make the picture. */
@@ -358,8 +361,9 @@ static int plot_make(struct plot *p, const struct values *v, struct key_list *ke
         code = text_of_call(deltafs_schema_parse(deltafs_columns_schema(columns), &all));
     if (code == EXIT_OK) {
         code = plot_name_columns(p, v, all);
+        if (code == EXIT_OK)
+            code = plot_list_fields(p, fields);
         if (code == EXIT_OK) {
-            plot_list_fields(p, fields);
             r.fields = *fields != '\0' ? fields : NULL;
             r.format = &plot_format;
             r.is_forced = 1;

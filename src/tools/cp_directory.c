@@ -39,7 +39,7 @@ static int copy_find_name(struct directory_copy *c, const char *to)
     if (n < 0 || (size_t)n >= sizeof c->to)
         return text_fail(EXIT_TROUBLE, "%s: %s", to, strerror(ENAMETOOLONG));
     return lstat(c->to, &st) != 0
-               ? EXIT_OK
+               ? target_check_new(c->to)
                : text_fail(EXIT_TROUBLE, "%s: exists already; remove it (deltafs rm), or give another name", c->to);
 }
 
@@ -73,10 +73,14 @@ static int copy_attributes(struct directory_copy *c)
 {
     struct deltafs_attribute a = {.struct_size = sizeof a};
 
-    for (size_t i = 0; i < c->stat.attributes; i++)
-        if (deltafs_attribute_at(c->in, i, &a) != DELTAFS_OK || deltafs_attribute_set(c->out, &a) != DELTAFS_OK)
-            return text_of_call(DELTAFS_ERR_IO);
-    return EXIT_OK;
+    int status = DELTAFS_OK;
+
+    for (size_t i = 0; i < c->stat.attributes && status == DELTAFS_OK; i++) {
+        status = deltafs_attribute_at(c->in, i, &a);
+        if (status == DELTAFS_OK)
+            status = deltafs_attribute_set(c->out, &a);
+    }
+    return text_of_call(status);
 }
 
 /* An append that fails makes deltafs_epoch_end return the error. */

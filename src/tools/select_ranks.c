@@ -179,9 +179,15 @@ struct select_source *select_source_open(const struct deltafs_select_options *o,
     return s;
 }
 
+/* Damage of one rank's part keeps no other row from being printed. */
+static int is_fatal(int status)
+{
+    return status != DELTAFS_OK && status != DELTAFS_ERR_DAMAGED && status != DELTAFS_ERR_IO;
+}
+
 static void fail(struct select_source *s, int status, const char *message)
 {
-    if (s->status != DELTAFS_OK)
+    if (s->status != DELTAFS_OK && (is_fatal(s->status) || !is_fatal(status)))
         return;
     s->status = status;
     snprintf(s->message, sizeof s->message, "%s", message);
@@ -281,12 +287,6 @@ static struct stream *next_stream(struct select_source *s)
             first = t;
     }
     return first;
-}
-
-/* Damage of one rank's part keeps no other row from being printed. */
-static int is_fatal(int status)
-{
-    return status != DELTAFS_OK && status != DELTAFS_ERR_DAMAGED && status != DELTAFS_ERR_IO;
 }
 
 static void refill_all(struct select_source *s)

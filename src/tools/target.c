@@ -1,7 +1,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include "tools/target.h"
 #include "tools/text.h"
 
@@ -238,4 +242,18 @@ void target_report(struct report *r, const struct target *t)
         report_directory(r, t);
     else if (t->kind == TARGET_FILE)
         report_number(r, "size", "size", (uint64_t)t->stat.st_size);
+}
+
+int target_check_new(const char *path)
+{
+    char copy[PATH_MAX], manifest[PATH_MAX + 16];
+
+    snprintf(copy, sizeof copy, "%s", path);
+    const char *folder = dirname(copy);
+    snprintf(manifest, sizeof manifest, "%s/MANIFEST", folder);
+    return access(manifest, F_OK) != 0
+               ? EXIT_OK
+               : text_fail(EXIT_TROUBLE,
+                           "%s: %s is a DeltaFS directory or a logical file, not a folder; give another name", path,
+                           folder);
 }

@@ -42,6 +42,9 @@ int target_look(const char *path, struct target *out);
 int target_open(const char *path, struct target *out);
 void target_close(struct target *t);
 
+/* Refuse a new name that is within a DeltaFS directory or a logical file. */
+int target_check_new(const char *path);
+
 /* Open a logical file, with the same warning; or a directory. Both for reading. */
 int target_open_logical(const char *path, deltafs_logical **out);
 int target_open_directory(const char *path, deltafs_dir **out);

@@ -46,6 +46,11 @@ expect 3 "$deltafs" cp "$work/some" "$work/folder"
 says "exists already"
 expect 2 "$deltafs" cp -f "$work/some" "$work/folder"
 expect 2 "$deltafs" cp --epochs 1 "$work/records" "$work/x"
+for command in cp mv; do
+    expect 3 "$deltafs" $command "$work/some" "$work/copy/inside"
+    says "$work/copy is a DeltaFS directory"
+done
+expect 0 "$deltafs" verify "$work/copy"
 # A damaged one is not copied, and nothing is left.
 cp -r "$work/copy" "$work/damaged"
 find "$work/damaged" -name '*.data' -size +0 | while read -r log; do
@@ -78,6 +83,13 @@ rm "$work/e/notes"
 expect 0 "$deltafs" rm "$work/e" "$work/damaged"
 [ ! -e "$work/e" ] && [ ! -e "$work/damaged" ] && [ -z "$(find "$work/v1" "$work/v2" -name "deltafs.*")" ] ||
     fail "rm leaves $(ls -A "$work" "$work/v1" "$work/v2")"
+# A volume that is not mounted: its logs would stay for ever.
+put h volumes="$work/v1:$work/v2"
+mv "$work/v2" "$work/v2.away"
+expect 3 "$deltafs" rm "$work/h"
+says "if its volume is not mounted, mount it"
+mv "$work/v2.away" "$work/v2"
+expect 0 "$deltafs" rm "$work/h"
 # A copy by cp -r, whose links lead to the same logs, removes nothing of them.
 put f volumes="$work/v1:$work/v2"
 cp -r "$work/f" "$work/g"

@@ -69,6 +69,16 @@ says "two species with one name"
 expect 3 import 2 --format vpic -o "$work/d1" "$work"/two/*
 says "is a directory with records"
 
+# Everything is checked before anything is written, of all species. A folder that was there stays.
+mkdir "$work/there"
+expect 3 import 2 --format vpic -o "$work/there" "$work"/two/* "$work/two/ions.7.0"
+says "of the same step and rank"
+[ -z "$(ls -A "$work/there")" ] || fail "a species is imported before all are checked"
+# Dumps of runs with other numbers of ranks do not belong together.
+"$PYTHON3" "$cli/make_vpic.py" "$work/eight" --ranks 8 || fail "make_vpic.py"
+expect 3 import 2 --format vpic -o "$work/mixed" "$work/dumps/p.7.0" "$work/eight/p.7.5"
+says "is of a run with 8 ranks, and another file of its step of one with 3"
+
 # Files without any particle, alone.
 "$PYTHON3" "$cli/make_vpic.py" "$work/none" --ranks 2 --steps 5 || fail "make_vpic.py"
 expect 0 import 2 --format vpic -o "$work/empty" "$work/none/p.5.1"

@@ -91,8 +91,8 @@ def _release_with(kind: type[Structure]) -> Any:
             child = it.children[i].contents
             if child.release:
                 _Release(child.release)(ctypes.addressof(child))
-        _kept.pop(it.private_data, None)
         it.release = None
+        _kept.pop(it.private_data, None)
         if pending[0]:
             _restore(*map(c_void_p, pending))  # ctypes prints it
 
@@ -206,16 +206,20 @@ for _function in (_release_schema, _release_array, _release_stream, _get_schema,
     pythonapi.Py_IncRef(ctypes.py_object(_function))
 
 
+_streams: list[_Stream] = []
+
+
 def stream(kind: np.dtype, chunks: Iterable[np.ndarray]) -> Any:
     """A capsule with a stream of structured arrays of this kind.
 
-    The capsule has no destructor, which Python could not run safely behind an exception. So what nobody takes out of a
-    capsule stays in memory.
+    The capsule has no destructor, which Python could not run safely behind an exception. So the few bytes of its struct
+    stay in memory, and also what nobody takes out of it.
     """
     it = _Stream()
     for name, function in (("schema", _get_schema), ("next", _get_next), ("last_error", _get_last_error)):
         setattr(it, f"get_{name}", ctypes.cast(function, c_void_p))
-    _hand_out(it, _release_stream, _Source(kind, iter(chunks)), it)
+    _hand_out(it, _release_stream, _Source(kind, iter(chunks)))
+    _streams.append(it)
     return pythonapi.PyCapsule_New(ctypes.addressof(it), _STREAM_NAME, None)
 
 
@@ -229,6 +233,8 @@ class ArrowTable:
     """
 
     def __init__(self, rows: np.ndarray) -> None:
+        if isinstance(rows, np.ma.MaskedArray) or rows.ndim != 1 or not rows.dtype.names:
+            raise ValueError("Arrow takes a structured array of one dimension without a mask: d.records(keys), say, not d.track")
         self.rows = rows
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
