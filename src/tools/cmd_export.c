@@ -17,12 +17,25 @@ static const char *export_parse_format(const char *text, void *out)
     return "is no format; give csv, jsonl, npy, npz, openpmd, vtkhdf or parquet";
 }
 
+/* The format that a file's ending names, or NULL. */
+static const struct export_format *export_format_of(const char *to)
+{
+    const char *dot = to ? strrchr(to, '.') : NULL;
+    const struct export_format *format = NULL;
+
+    if (dot)
+        export_parse_format(dot + 1, &format);
+    return format;
+}
+
 static int export_run(const struct command_call *c)
 {
-    const struct export_request *r = c->values;
+    struct export_request *r = c->values;
     struct export x = {.command = "export"};
     struct key_list keys = {0};
 
+    if (!r->format)
+        r->format = export_format_of(r->to);
     if (!r->format || !r->to)
         return text_fail(EXIT_USAGE, "export: --%s is missing", r->format ? "output" : "format");
     if (strcmp(r->to, "-") == 0 && !r->format->is_text)
@@ -36,7 +49,7 @@ static int export_run(const struct command_call *c)
 
 static const struct command_option options[] = {
     {"format", 0, "F",
-     "csv, jsonl (JSON, an object in each line), npy or npz (NumPy), openpmd,\n"
+     "if the file's ending does not say it: csv, jsonl (JSON, an object in each line), npy or npz (NumPy), openpmd,\n"
      "                         vtkhdf (ParaView), parquet",
      export_parse_format, offsetof(struct export_request, format)},
     {"output", 'o', "FILE", "the file to be made; of csv and jsonl, - is standard output", cmd_parse_text,
@@ -55,7 +68,7 @@ static const struct command_option options[] = {
     {0}};
 
 const struct command cmd_export = {.name = "export",
-                                   .usage = "DIR [KEY...] --format F -o FILE [OPTION...]",
+                                   .usage = "DIR [KEY...] -o FILE [--format F] [OPTION...]",
                                    .text = "Write trajectories to a file, key by key, or, without keys, whole epochs.",
                                    .missing = "DIR is missing",
                                    .least = 1,

@@ -19,7 +19,8 @@ int input_open(struct input *in, const char *path)
     if (in->fd < 0 || fstat(in->fd, &st) != 0)
         code = text_keep(EXIT_TROUBLE, "%s: cannot open: %s", path, strerror(errno));
     else if (!S_ISREG(st.st_mode))
-        code = text_keep(EXIT_TROUBLE, "%s: not a regular file", path);
+        code = text_keep(EXIT_TROUBLE, "%s: %s", path,
+                         S_ISDIR(st.st_mode) ? "a folder; give the files in it" : "not a regular file");
     if (code == EXIT_OK)
         in->size = (uint64_t)st.st_size;
     else

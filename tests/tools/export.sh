@@ -16,7 +16,7 @@ sed 1d "$work/made" >"$work/records"
 "$put_records" "$work/d" schema="$schema" partitions=3 <"$work/records" || fail put_records
 "$deltafs" attr "$work/d" c==a+1 || fail attr
 
-expect 0 "$deltafs" export "$work/d" --format csv -o "$work/all.csv"
+expect 0 "$deltafs" export "$work/d" -o "$work/all.csv"
 [ ! -s "$work/out" ] && [ ! -s "$work/err" ] || fail "an export prints: $(cat "$work/out" "$work/err")"
 "$deltafs" select "$work/d" --format csv >"$work/wanted"
 same "$work/wanted" "$work/all.csv" "all rows as csv"

@@ -59,7 +59,7 @@ for ranks in 1 2; do
     vpic="import $ranks --format vpic -o $work/d"
     refused 3 "$work/missing: cannot open: No such file or directory" $vpic "$good" "$work/missing"
     refused 3 "$good/x: cannot open: Not a directory" $vpic "$good/x"
-    refused 3 "$work/in: not a regular file" $vpic "$work/in" "$good"
+    refused 3 "$work/in: a folder; give the files in it" $vpic "$work/in" "$good"
     refused 3 "/dev/null: not a regular file" $vpic "$good" /dev/null
 done
 mkfifo "$work/fifo"

@@ -105,7 +105,7 @@ for ranks in 1 3; do
     refused 3 "$work/good.bin" $raw --skip 121 "$work/good.bin"
     refused 3 "$work/good.bin" $raw --skip 18446744073709551614 "$work/good.bin"
     refused 3 "$work/missing: cannot open: No such file" $raw "$work/missing" "$work/good.bin"
-    refused 3 "$work: not a regular file" $raw "$work/good.bin" "$work"
+    refused 3 "$work: a folder; give the files in it" $raw "$work/good.bin" "$work"
 done
 
 # ---- A negative key is found while importing: the message names the file and the place, and nothing is committed.
