@@ -126,7 +126,7 @@ DELTAFS_API const struct deltafs_option_info *deltafs_option_at(size_t i);
  * one after the other, little-endian. Types are NumPy's letters with a size in bytes: f4 f8 i1 i2 i4 i8 u1 u2 u4 u8, Sn
  * for text of n bytes, Vn for n bytes of anything. A '<' before the letter is accepted.
  *
- * An array "pos:3f4" stands for "pos_0:f4,pos_1:f4,pos_2:f4". The text may also be what NumPy prints for dtype.descr:
+ * An array "pos:3f4" is short for "pos_0:f4,pos_1:f4,pos_2:f4". The text may also be what NumPy prints for dtype.descr:
  * "[('id', '<u8'), ('pos', '<f4', (3,))]"; its unnamed padding becomes fields padding_0, padding_1 and so on. */
 typedef struct deltafs_schema deltafs_schema;
 

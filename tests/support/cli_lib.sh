@@ -17,6 +17,14 @@ need_python() {
     [ -n "${PYTHON3:-}" ] || skip "python3 is missing"
 }
 
+# $python: one that has NumPy, VFD_PYTHON first; "" if none has it.
+find_numpy() {
+    python=
+    for candidate in "${VFD_PYTHON:-}" "$PYTHON3" /usr/bin/python3; do
+        [ -n "$python" ] || ! "$candidate" -c 'import numpy' 2>"$work/err" || python=$candidate
+    done
+}
+
 oracle() {
     "$PYTHON3" "$cli/oracle.py" "$@"
 }

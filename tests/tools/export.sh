@@ -3,10 +3,8 @@
 . "$top_srcdir/tests/support/lib.sh"
 . "$top_srcdir/tests/support/cli_lib.sh"
 need_python
-numpy=
-for candidate in "${VFD_PYTHON:-}" "$PYTHON3" /usr/bin/python3; do
-    [ -n "$numpy" ] || ! "$candidate" -c 'import numpy' 2>"$work/err" || numpy=$candidate
-done
+find_numpy
+numpy=$python
 
 # ---- Rows, as get and select print them
 

@@ -4,10 +4,7 @@
 . "$top_srcdir/tests/support/lib.sh"
 . "$top_srcdir/tests/support/cli_lib.sh"
 need_python
-python=
-for candidate in "${VFD_PYTHON:-}" "$PYTHON3" /usr/bin/python3; do
-    [ -n "$python" ] || ! "$candidate" -c 'import numpy' 2>"$work/err" || python=$candidate
-done
+find_numpy
 [ -n "$python" ] || skip "no Python with NumPy"
 parquet_readers=parquet
 if [ -n "${VFD_PYTHON:-}" ]; then
