@@ -113,6 +113,11 @@ struct deltafs_select_options {
 
 typedef struct deltafs_select deltafs_select;
 
+/* A computed column, or an attribute in `fields`, is missing in the epochs for which it is not set, or for which an
+ * attribute that its expression names is not set. In rows, a missing value is the NaN with these bits. A NaN that is
+ * the result of a computation has other bits. (R takes a NaN with these bits for its NA.) */
+#define DELTAFS_MISSING_BITS UINT64_C(0x7ff80000000007a2)
+
 /* Select records of a directory that is open for reading. Several threads read and evaluate, each with files of its
  * own: as many as the option read_threads allows, but not more than processors or partitions. Only the columns that
  * are used are taken out of the blocks. With `keys` or `and_keys`, only these keys are looked up.
@@ -138,7 +143,8 @@ DELTAFS_API const char *deltafs_select_schema(const deltafs_select *select);
  *
  * Damage does not end the select: the call returns all rows that can be read, and then, instead of *count = 0, the
  * first DELTAFS_ERR_DAMAGED or DELTAFS_ERR_IO. DELTAFS_ERR_INVALID: an expression cannot be used for one of the later
- * epochs, because an attribute is another one there. */
+ * epochs, because an attribute is another one there, or `where` or `by` names one that is not set there. The message
+ * names the epoch. */
 DELTAFS_API int deltafs_select_next(deltafs_select *select, const struct deltafs_record **rows, size_t *count);
 
 /* With `top`: the values by which the rows that deltafs_select_next returned last are ordered, one for each row. They
@@ -167,7 +173,7 @@ DELTAFS_API const char *deltafs_columns_schema(const deltafs_columns *columns);
  * records in one call are faster, and their labels may differ. (*rows)[i] is row i: it has the key and the label of
  * record i, and as its value the columns, packed as the schema says. The values of all rows lie one after the other. If
  * the columns are all stored ones in their order, *rows is `records` itself. The rows are valid until the next call,
- * and as long as the keys of the records are.
+ * and as long as the keys of the records are. Values may be missing: see DELTAFS_MISSING_BITS.
  *
  * DELTAFS_ERR_INVALID: an expression cannot be used for one of the epochs, because an attribute is another one there.
  * The message, by deltafs_errmsg(NULL), names the epoch. DELTAFS_ERR_SIZE: a record does not have the value size of the

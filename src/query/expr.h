@@ -73,7 +73,8 @@ struct expr_scope {
  * refer to `x` or `scope` any longer, and many threads can use it.
  *
  * DELTAFS_ERR_INVALID: a name does not exist (the message lists those that do), a type does not fit or is not what
- * `want` asks for, or computed columns refer to each other in a loop. */
+ * `want` asks for, or computed columns refer to each other in a loop. DELTAFS_ERR_NOT_FOUND: `find` has no meaning for
+ * a name that `name` lists: an attribute of other epochs. */
 struct expr_bound;
 enum expr_want { EXPR_ANY, EXPR_NUMBER, EXPR_CONDITION };
 int expr_bind(const struct expr *x, const struct expr_scope *scope, enum expr_want want, struct expr_bound **out,

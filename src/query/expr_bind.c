@@ -155,7 +155,7 @@ static int bind_computed(struct binder *b, const struct frame *frame, const stru
     if (status != DELTAFS_OK)
         return status;
     status = bind_text(b, &inner, text, out);
-    if (status == DELTAFS_ERR_INVALID)
+    if (status == DELTAFS_ERR_INVALID || status == DELTAFS_ERR_NOT_FOUND)
         error_set(b->e, status, "computed column '%s': %s", n->name, b->e->text);
     return status;
 }

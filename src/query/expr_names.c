@@ -80,8 +80,8 @@ int expr_unknown(const struct expr_scope *scope, uint32_t offset, const char *na
     char names[NAMES_MAX];
 
     if (expr_is_named(scope, name))
-        return error_set(e, DELTAFS_ERR_INVALID, "offset %u: the attribute '%.100s' is not set for this epoch", offset,
-                         name);
+        return error_set(e, DELTAFS_ERR_NOT_FOUND, "offset %u: the attribute '%.100s' is not set for this epoch",
+                         offset, name);
     names_list(scope, names);
     return error_set(e, DELTAFS_ERR_INVALID,
                      "offset %u: no column or attribute is named '%.100s'%s%s%s; the names are: %s", offset, name,

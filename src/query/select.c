@@ -106,6 +106,8 @@ static int select_make_workers(struct deltafs_select *s, uint64_t label, struct 
     }
     if (status == DELTAFS_OK)
         status = eval_bind(&s->worker[0].eval, label, e);
+    if (status == DELTAFS_ERR_NOT_FOUND)
+        status = eval_bind_failed(status, label, e);
     return status == DELTAFS_OK ? select_open_readers(s, e) : status;
 }
 

@@ -62,6 +62,16 @@ static void eval_unbind(struct eval *v)
     v->is_bound = 0;
 }
 
+/* A computed output that is missing in this epoch keeps no expression, but its values. */
+static void output_miss(struct eval *v, size_t i)
+{
+    const uint64_t bits = DELTAFS_MISSING_BITS;
+
+    bound_fini(&v->output[i]);
+    for (size_t k = 0; k < BATCH; k++)
+        memcpy(&v->computed[i * BATCH + k], &bits, sizeof bits);
+}
+
 static int eval_bind_outputs(struct eval *v, struct columns *c, struct error *e)
 {
     const struct plan *p = v->plan;
@@ -70,9 +80,14 @@ static int eval_bind_outputs(struct eval *v, struct columns *c, struct error *e)
     for (size_t i = 0; i < p->outputs && status == DELTAFS_OK; i++) {
         const struct output *out = &p->output[i];
         if (out->computed)
-            status = plan_blame_output(out, bound_make(&v->output[i], out->computed, c, EXPR_ANY, v, &v->row, e), e);
+            status = bound_make(&v->output[i], out->computed, c, EXPR_ANY, v, &v->row, e);
         else if (v->row.bytes)
             memset(v->row.bytes + out->from, 1, out->size);
+        if (status == DELTAFS_ERR_NOT_FOUND) {
+            output_miss(v, i);
+            status = DELTAFS_OK;
+        }
+        status = plan_blame_output(out, status, e);
     }
     return status;
 }
@@ -109,6 +124,14 @@ int eval_bind(struct eval *v, uint64_t label, struct error *e)
     v->first = c.first;
     v->last = c.last;
     return status;
+}
+
+int eval_bind_failed(int status, uint64_t label, struct error *e)
+{
+    int is_missing = status == DELTAFS_ERR_NOT_FOUND;
+
+    return error_set(e, is_missing ? DELTAFS_ERR_INVALID : status, "epoch %llu: %s", (unsigned long long)label,
+                     e->text);
 }
 
 static int wanted_init(struct wanted *w, size_t bytes, size_t fields, int has_bytes, struct error *e)

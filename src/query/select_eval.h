@@ -64,8 +64,11 @@ struct eval {
 
 int eval_init(struct eval *v, const struct plan *p, struct error *e);
 void eval_fini(struct eval *v);
-/* Bind the expressions for the epoch with this label, in which the records of the next batches are. */
+/* Bind the expressions for the epoch with this label, in which the records of the next batches are. Computed outputs
+ * that name what is not set for this epoch are missing there. If the condition or the order does, the call returns
+ * DELTAFS_ERR_NOT_FOUND; eval_bind_failed makes it an error of the caller. */
 int eval_bind(struct eval *v, uint64_t label, struct error *e);
+int eval_bind_failed(int status, uint64_t label, struct error *e);
 
 int batch_add(struct batch *b, const struct deltafs_record *record, struct error *e);
 int batch_is_full(const struct batch *b);

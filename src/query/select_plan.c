@@ -10,7 +10,9 @@
 
 int plan_blame(const char *name, int status, struct error *e)
 {
-    return status == DELTAFS_ERR_INVALID ? error_set(e, status, "%s: %s", name, e->text) : status;
+    return status == DELTAFS_ERR_INVALID || status == DELTAFS_ERR_NOT_FOUND
+               ? error_set(e, status, "%s: %s", name, e->text)
+               : status;
 }
 
 /* The expression is the name alone: the message gets the place of the name in the list of fields, or the name. */

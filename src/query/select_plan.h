@@ -32,7 +32,8 @@ struct plan {
 int plan_make(struct plan *p, const struct manifest *m, const struct deltafs_select_options *o, struct error *e);
 void plan_fini(struct plan *p);
 
-/* Put the name of the option in front of the message about an expression. Returns `status`. */
+/* Put the name of the option in front of the message about an expression that is wrong, or names what is not set for an
+ * epoch. Returns `status`. */
 int plan_blame(const char *name, int status, struct error *e);
 /* The same for a computed output. */
 int plan_blame_output(const struct output *out, int status, struct error *e);

@@ -268,7 +268,7 @@ static int worker_unit(struct worker *w)
     w->eval.batch.label = label;
     int status = eval_bind(&w->eval, label, &w->error);
     if (status != DELTAFS_OK)
-        return error_set(&w->error, status, "epoch %llu: %s", (unsigned long long)label, w->error.text);
+        return eval_bind_failed(status, label, &w->error);
     if (s->does_look)
         status = worker_look(w, &damage);
     else

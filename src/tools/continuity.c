@@ -225,6 +225,13 @@ static uint32_t slice_of(const struct continuity *c, uint64_t key)
     return (uint32_t)((key >> 32) % c->slices);
 }
 
+static int is_missing(const double *v)
+{
+    const uint64_t missing = DELTAFS_MISSING_BITS;
+
+    return memcmp(v, &missing, sizeof missing) == 0;
+}
+
 static int take_record(const struct deltafs_record *record, void *arg)
 {
     struct continuity *c = arg;
@@ -260,6 +267,11 @@ static int take_record(const struct deltafs_record *record, void *arg)
             memcpy(&p->at[k], value, sizeof p->at[k]);
         else
             memcpy(&single, value, sizeof single), p->at[k] = (double)single;
+        if (is_missing(&p->at[k])) {
+            c->code = text_fail(EXIT_TROUBLE, "verify: --continuity: the column %c is not set for epoch %" PRIu64,
+                                "xyz"[k], record -> label);
+            return 1;
+        }
         value += c->is_double[k] ? sizeof(double) : sizeof(float);
     }
     return 0;

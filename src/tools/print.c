@@ -187,6 +187,14 @@ static void print_float(const struct printer *p, double v)
         fputs(text, p->out);
 }
 
+static void print_missing(const struct printer *p)
+{
+    if (print_is_json(p))
+        fputs("null", p->out);
+    else if (p->format == PRINT_TABLE)
+        fprintf(p->out, "%*s", FIELD_WIDTH, "");
+}
+
 static void print_field(const struct printer *p, const struct deltafs_field *f, const uint8_t *value)
 {
     const uint8_t *bytes = value + f->offset;
@@ -202,7 +210,10 @@ static void print_field(const struct printer *p, const struct deltafs_field *f, 
     case 'f':
         memcpy(&f4, &bits4, sizeof f4);
         memcpy(&f8, &bits, sizeof f8);
-        print_float(p, f->size == 4 ? (double)f4 : f8);
+        if (bits == DELTAFS_MISSING_BITS)
+            print_missing(p);
+        else
+            print_float(p, f->size == 4 ? (double)f4 : f8);
         break;
     case 'i':
         fprintf(p->out, "%*" PRId64, p->format == PRINT_TABLE ? FIELD_WIDTH : 0, (int64_t)(bits << unused) >> unused);

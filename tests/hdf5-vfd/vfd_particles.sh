@@ -104,8 +104,12 @@ expect 1 vfd h5dump -a half/unitSI_ sums/5
 expect 0 vfd h5dump -d trajectory -y sums/5
 expect 0 vfd h5dump -d 11/late -y sums
 stdout_has 0.5
-expect 0 vfd h5dump -a 3/computed_left_out sums
-stdout_has "epoch 3: computed column 'late': the attribute 'late' is not set for this epoch"
+expect 0 vfd h5dump -d 3/late -y sums
+stdout_has nan
+expect 1 vfd h5dump -a 3/computed_left_out sums
+"$deltafs" attr sums 'time="noon"' --from 11 || fail attr
+expect 0 vfd h5dump -a 11/computed_left_out sums
+stdout_has "epoch 11: computed column 'records': offset 2: expected a number, but the attribute 'time' is a text"
 expect 0 vfd h5dump -a computed_left_out sums/5
 # Bounded.
 HDF5_DRIVER_CONFIG='records=40; memory=16M'

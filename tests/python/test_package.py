@@ -229,6 +229,19 @@ class Directories(unittest.TestCase):
             with self.assertRaises(deltafs.NotFoundError):
                 d.attribute("nothing")
 
+    def test_missing(self):
+        shutil.copytree("particles", "lacking")
+        run(COMMAND, "attr", "lacking", "late==x * 2", "--from", "100")
+        with deltafs.open("lacking") as d:
+            late = d.track([1, 2])["late"]
+            self.assertFalse(late.mask.any())
+            self.assertTrue(np.isnan(late[0]).all())
+            self.assertTrue((late[1:] == 2 * d.track([1, 2])["x"][1:]).all())
+            for rows in (d.records(), d.select()):
+                self.assertEqual(np.isnan(rows["late"]).tolist(), (rows["epoch"] < 100).tolist())
+            with self.assertRaisesRegex(deltafs.InvalidError, "epoch 0: where: offset 0: the attribute 'late' is not set"):
+                d.select("late > 0")
+
     def test_select(self):
         with deltafs.open("particles") as d:
             rows = d.records()

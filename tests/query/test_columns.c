@@ -1,5 +1,6 @@
 /* Columns of records that a get or a scan returned: stored and computed ones, of records in any order of epochs, and
  * within a scan; what cannot be computed names the epoch. */
+#include <math.h>
 #include <stdlib.h>
 #include <deltafs/deltafs_query.h>
 #include "unit_help.h"
@@ -19,6 +20,14 @@ static void set_computed(const char *name, uint64_t from, const char *expression
 {
     const struct deltafs_attribute a = {
         .struct_size = sizeof a, .name = name, .from = from, .type = DELTAFS_ATTRIBUTE_EXPRESSION, .value = expression};
+
+    CHECK_IS(deltafs_attribute_set_closed(unit_path("d"), &a), DELTAFS_OK);
+}
+
+static void set_text(const char *name, uint64_t from)
+{
+    const struct deltafs_attribute a = {
+        .struct_size = sizeof a, .name = name, .from = from, .type = DELTAFS_ATTRIBUTE_TEXT, .value = "text"};
 
     CHECK_IS(deltafs_attribute_set_closed(unit_path("d"), &a), DELTAFS_OK);
 }
@@ -163,23 +172,106 @@ static void test_refused(void **state)
     deltafs_columns *c;
 
     (void)state;
-    set_number("later", 10, 1);
+    set_text("word", 10);
+    set_number("word", 20, 1);
     deltafs_dir *d = unit_open(unit_path("d"));
     check_message(deltafs_columns_open(d, "v,w,n", &c), DELTAFS_ERR_INVALID,
                   "fields: offset 2: no column or attribute is named 'w'");
     check_message(deltafs_columns_open(d, "v,,n", &c), DELTAFS_ERR_INVALID, "fields: offset 2: ");
     check_message(deltafs_columns_open(d, NULL, NULL), DELTAFS_ERR_INVALID, "out");
     CHECK_IS(deltafs_columns_open(NULL, NULL, &c), DELTAFS_ERR_INVALID);
-    CHECK_CALL(d, deltafs_columns_open(d, "v,later", &c), DELTAFS_OK);
-    CHECK_IS(deltafs_columns_rows(c, 1, records, &row), DELTAFS_OK);
+    CHECK_CALL(d, deltafs_columns_open(d, "v,word", &c), DELTAFS_OK);
+    CHECK_IS(deltafs_columns_rows(c, 1, records + 1, &row), DELTAFS_OK);
     check_message(deltafs_columns_rows(c, 2, records, &row), DELTAFS_ERR_INVALID,
-                  "epoch 0: fields: offset 2: the attribute 'later' is not set for this epoch");
+                  "epoch 10: fields: offset 2: expected a number, but the attribute 'word' is a text");
     check_message(deltafs_columns_rows(c, 1, &short_one, &row), DELTAFS_ERR_SIZE, "a value of 4 bytes");
     check_message(deltafs_columns_rows(c, 1, NULL, &row), DELTAFS_ERR_INVALID, "must be given");
     check_message(deltafs_columns_rows(NULL, 1, records, &row), DELTAFS_ERR_INVALID, "must be given");
-    CHECK_IS(deltafs_columns_rows(c, 1, records, &row), DELTAFS_OK);
+    CHECK_IS(deltafs_columns_rows(c, 1, records + 1, &row), DELTAFS_OK);
     CHECK_IS(deltafs_columns_close(c), DELTAFS_OK);
     CHECK_IS(deltafs_columns_close(NULL), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
+static double value_at(const struct deltafs_record *row, size_t i)
+{
+    double v;
+
+    memcpy(&v, (const char *)row->value + 8 * i, sizeof v);
+    return v;
+}
+
+static int is_missing(const struct deltafs_record *row, size_t i)
+{
+    const uint64_t missing = DELTAFS_MISSING_BITS;
+
+    return memcmp((const char *)row->value + 8 * i, &missing, sizeof missing) == 0;
+}
+
+/* What is not set for an epoch, or names what is not, is missing there, and is there in others, in any order; a NaN
+ * that is computed is another. */
+static void test_missing(void **state)
+{
+    const struct stored s = stored_of(1, 0);
+    static const uint64_t labels[] = {20, 0, 10, 20, 10, 0};
+    struct deltafs_record records[6];
+    const struct deltafs_record *row;
+    deltafs_columns *c;
+
+    (void)state;
+    set_number("later", 10, 1);
+    set_computed("sum", 0, "later + epoch");
+    set_computed("last", 20, "sum * 2");
+    set_computed("nan", 0, "0 / 0 * epoch");
+    deltafs_dir *d = unit_open(unit_path("d"));
+    CHECK_CALL(d, deltafs_columns_open(d, "later,sum,last,nan,factor", &c), DELTAFS_OK);
+    for (size_t i = 0; i < 6; i++)
+        records[i] = (struct deltafs_record){.key = 1, .label = labels[i], .value = &s, .size = 8};
+    CHECK_IS(deltafs_columns_rows(c, 6, records, &row), DELTAFS_OK);
+    for (size_t i = 0; i < 6; i++) {
+        double label = (double)labels[i];
+        CHECK(labels[i] < 10 ? is_missing(&row[i], 0) : value_at(&row[i], 0) == 1);
+        CHECK(labels[i] < 10 ? is_missing(&row[i], 1) : value_at(&row[i], 1) == 1 + label);
+        CHECK(labels[i] < 20 ? is_missing(&row[i], 2) : value_at(&row[i], 2) == 2 + 2 * label);
+        CHECK(isnan(value_at(&row[i], 3)) && !is_missing(&row[i], 3));
+        CHECK(value_at(&row[i], 4) == label / 10 + 2);
+    }
+    CHECK_IS(deltafs_columns_close(c), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
+/* A select of all epochs: its rows have missing values, but its condition and its order must not be missing. */
+static void test_missing_in_select(void **state)
+{
+    struct deltafs_select_options o = {.struct_size = sizeof o, .fields = "later,sum", .where = "n > 0"};
+    const struct deltafs_range late = {10, 20};
+    const struct deltafs_record *row;
+    deltafs_select *s;
+    size_t n, missing = 0, present = 0;
+
+    (void)state;
+    deltafs_dir *d = unit_open(unit_path("d"));
+    CHECK_CALL(d, deltafs_select_open(d, &o, &s), DELTAFS_OK);
+    do {
+        CHECK_CALL(d, deltafs_select_next(s, &row, &n), DELTAFS_OK);
+        for (size_t i = 0; i < n; i++) {
+            CHECK(is_missing(&row[i], 0) == (row[i].label < 10));
+            CHECK(is_missing(&row[i], 1) || value_at(&row[i], 1) == 1 + (double)row[i].label);
+            missing += (size_t)is_missing(&row[i], 1);
+            present += (size_t)!is_missing(&row[i], 1);
+        }
+    } while (n > 0);
+    CHECK(missing > 0 && present > missing);
+    CHECK_IS(deltafs_select_close(s), DELTAFS_OK);
+    o.where = "n > 0 and sum > 0";
+    check_message(deltafs_select_open(d, &o, &s), DELTAFS_ERR_INVALID,
+                  "epoch 0: where: computed column 'sum': offset 0: the attribute 'later' is not set");
+    o.range = &late;
+    CHECK_CALL(d, deltafs_select_open(d, &o, &s), DELTAFS_OK);
+    CHECK_IS(deltafs_select_close(s), DELTAFS_OK);
+    o = (struct deltafs_select_options){.struct_size = sizeof o, .by = "0 - last", .top = 3, .range = &late};
+    check_message(deltafs_select_open(d, &o, &s), DELTAFS_ERR_INVALID,
+                  "epoch 10: by: offset 4: the attribute 'last' is not set for this epoch");
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
 }
 
@@ -198,6 +290,8 @@ int main(void)
         cmocka_unit_test(test_get),
         cmocka_unit_test(test_scan),
         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_missing),
+        cmocka_unit_test(test_missing_in_select),
     };
 
     return cmocka_run_group_tests(tests, setup, unit_teardown);

@@ -57,6 +57,18 @@ if got != wanted or len(got) < 100:
     sys.exit("%d rows instead of %d" % (len(got), len(wanted)))
 END
 
+# Values that are missing in an epoch are NaN.
+"$put_records" "$work/lacking" schema=a:u4 <<'END' || fail put_records
+1 7 01000000
+2 7 02000000
+END
+"$deltafs" attr "$work/lacking" late==a/4 --from 2 || fail attr
+expect 0 "$deltafs" export "$work/lacking" --format jsonl -o -
+stdout_has '"epoch": 1, "a": 1, "late": null}'
+expect 0 "$deltafs" export "$work/lacking" --format npz -o "$work/lacking.npz"
+"$numpy" -c 'import numpy, sys; late = numpy.load(sys.argv[1])["late"].tolist(); sys.exit(late[0] == late[0] or late[1] != 0.5)' \
+    "$work/lacking.npz" || fail "a missing value in npz"
+
 # ---- Other formats, by their readers
 
 # A directory that needs several blocks.

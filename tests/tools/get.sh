@@ -267,14 +267,27 @@ for command in "get 1" "get $last 1" scan; do
     "$PYTHON3" -c 'import json, sys; json.load(sys.stdin)' <"$work/out" || fail "json after an error"
 done
 expect 0 "$deltafs" attr "$work/d" factor=1.5 --from 5
-expect 3 "$deltafs" get "$work/d" 1
-says "epoch 0: computed column 'twice': offset 4: the attribute 'factor' is not set for this epoch"
-expect 0 "$deltafs" get "$work/d" 1 --epochs 5: --format csv
-[ "$(sed -n 2p "$work/out" | cut -d, -f11)" = 3.0 ] || fail "twice: $(cat "$work/out")"
-expect 0 "$deltafs" attr "$work/d" 'twice==2'
-expect 0 "$deltafs" attr "$work/d" 'half==1 / 2' --from 5
-expect 3 "$deltafs" scan "$work/d"
-says "epoch 0: computed column 'half': the attribute 'half' is not set for this epoch"
+expect 0 "$deltafs" attr "$work/d" 'half==1 / 2' --from 9
+expect 0 "$deltafs" attr "$work/d" 'quarter==half / 2'
+printf 'twice,half,quarter\n,,\n3.0,,\n3.0,,\n' >"$work/wanted"
+for command in get scan select export; do
+    key=
+    [ $command != get ] || key=1
+    [ $command != export ] || key="-o -"
+    expect 0 "$deltafs" $command "$work/d" $key --epochs :5 --format csv
+    sed -n '/^key,\|^1,/s/.*,\([^,]*,[^,]*,[^,]*\)$/\1/p' "$work/out" >"$work/some"
+    same "$work/wanted" "$work/some" "$command: values that are missing in some epochs"
+done
+expect 0 "$deltafs" get "$work/d" $last --epochs 9 --format csv
+grep -q ',3.0,0.5,0.25$' "$work/out" || fail "no value is missing: $(cat "$work/out")"
+expect 0 "$deltafs" get "$work/d" 1 --epochs :5 --format json
+"$PYTHON3" - "$work/out" <<'END' || fail "missing values in json: $(cat "$work/out")"
+import json, sys
+rows = json.load(open(sys.argv[1]))
+sys.exit([(r["twice"], r["half"], r["quarter"]) for r in rows] != [(None, None, None)] + 2 * [(3.0, None, None)])
+END
+expect 0 "$deltafs" get "$work/d" 1 --epochs 0
+[ "$(sed -n 2p "$work/out" | tail -c 46)" = "$(printf '%45s' '')" ] || fail "missing values in a table: $(cat "$work/out")"
 
 # ---- Nothing in it
 
