@@ -56,15 +56,16 @@ struct deltafs_attribute {
  *
  * DELTAFS_ERR_INVALID: the name is not possible, the attribute is longer than 16 MiB as a text, or an expression has a
  * mistake: the message is then "...: 'NAME': offset N: ...". Whether the names in an expression exist is found out when
- * it is used, so that attributes can be set in any order. If storing fails,
- * the directory is as before, or the call says that no epoch can be committed any more. */
+ * it is used, so that a writer can set attributes in any order. If storing fails, the directory is as before, or the
+ * call says that no epoch can be committed any more. */
 DELTAFS_API int deltafs_attribute_set(deltafs_dir *dir, const struct deltafs_attribute *attribute);
 
 /* Set an attribute of a directory that no program has open for writing, and whose last writer closed it. No epoch is
  * read or changed. DELTAFS_ERR_MODE: its writer did not close it; run deltafs_repair first. DELTAFS_ERR_BUSY: another
  * process is writing the directory, or may be (see the option lease). DELTAFS_ERR_NOT_FOUND: there is no such
  * directory, or nothing to be removed by the type NONE. The other errors are those of deltafs_open and
- * deltafs_attribute_set. Not collective. */
+ * deltafs_attribute_set, and DELTAFS_ERR_INVALID if an expression has a name that is no column and no attribute: set
+ * the attribute first. Not collective. */
 DELTAFS_API int deltafs_attribute_set_closed(const char *path, const struct deltafs_attribute *attribute);
 
 /* Get the attribute `name` as it is valid for `label`. The directory must be open for reading. The name and value in

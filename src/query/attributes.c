@@ -9,7 +9,7 @@
 #include "directory/read/reader.h"
 #include "io/io_format.h"
 #include "io/lease.h"
-#include "query/expr.h"
+#include "query/columns.h"
 
 #define NAME_MAX_SIZE 255
 
@@ -101,6 +101,69 @@ static int value_check(const struct deltafs_attribute *a, const char *call, stru
     return DELTAFS_OK;
 }
 
+/* ---- The names in an expression ---- */
+
+/* Those of a directory, and that of the computed column that is being set. */
+struct new_names {
+    struct columns columns;
+    const struct deltafs_attribute *added;
+};
+
+static int new_find(void *context, const char *name, struct expr_meaning *out)
+{
+    struct new_names *n = context;
+    const struct expr_scope old = columns_scope(&n->columns);
+
+    if (strcmp(name, n->added->name) != 0)
+        return old.find(old.context, name, out);
+    *out = (struct expr_meaning){.kind = EXPR_COMPUTED, .text = n->added->value};
+    return 1;
+}
+
+static const char *new_name(void *context, size_t i)
+{
+    struct new_names *n = context;
+    const struct expr_scope old = columns_scope(&n->columns);
+
+    return old.name(old.context, i);
+}
+
+/* Whether the expression can be used for this label, or could be if all names that it uses were set for it. */
+static int names_check_at(struct new_names *n, uint64_t label, const struct expr *x, struct error *e)
+{
+    const struct expr_scope scope = {.context = n, .find = new_find, .name = new_name};
+    struct expr_bound *bound = NULL;
+
+    n->columns.label = label;
+    int status = expr_bind(x, &scope, EXPR_ANY, &bound, e);
+    expr_bound_destroy(bound);
+    return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
+}
+
+/* Whether there are the columns and attributes that a computed column names, at its first label and at the last. */
+static int names_check(const struct manifest *m, const struct deltafs_attribute *a, const char *call, struct error *e)
+{
+    struct new_names names = {.columns.manifest = m, .added = a};
+    deltafs_schema *schema = NULL;
+    struct expr *x = NULL;
+
+    if (a->type != DELTAFS_ATTRIBUTE_EXPRESSION)
+        return DELTAFS_OK;
+    if (m->schema[0] != '\0' && deltafs_schema_parse(m->schema, &schema) != DELTAFS_OK)
+        return error_set(e, DELTAFS_ERR_SCHEMA, "%s", deltafs_errmsg(NULL));
+    names.columns.schema = schema;
+    int status = expr_parse(a->value, &x, e);
+    if (status == DELTAFS_OK)
+        status = names_check_at(&names, a->from, x, e);
+    if (status == DELTAFS_OK)
+        status = names_check_at(&names, UINT64_MAX, x, e);
+    expr_destroy(x);
+    deltafs_schema_destroy(schema);
+    return status == DELTAFS_ERR_INVALID ? error_set(e, status, "%s: '%s': %s", call, a->name, e->text) : status;
+}
+
+/* ---- Setting ---- */
+
 /* Copy the caller's attribute, if it is a possible one for a directory of this schema. */
 static int attribute_take(struct deltafs_attribute *a, const struct deltafs_attribute *given, const char *schema,
                           const char *call, struct error *e)
@@ -177,6 +240,8 @@ static int closed_set(struct io *io, const char *path, const struct deltafs_attr
         status = manifest_check_buckets(io, path, &m, e);
     if (status == DELTAFS_OK)
         status = attribute_take(&a, given, m.schema, call, e);
+    if (status == DELTAFS_OK)
+        status = names_check(&m, &a, call, e);
     if (status == DELTAFS_OK && a.type == DELTAFS_ATTRIBUTE_NONE && has_none(&m.attributes, &a))
         status = error_set(e, DELTAFS_ERR_NOT_FOUND, "%s: has no attribute '%s' for the label %llu or larger ones",
                            path, a.name, (unsigned long long)a.from);

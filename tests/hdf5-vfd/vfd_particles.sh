@@ -84,8 +84,9 @@ for made in names any names_fixed empty none; do
 done
 # Computed columns are datasets, and units are attributes; without one of them the rest is as it is.
 printf '3 5 01000000\n3 6 02000000\n11 5 03000000\n' | "$put_records" sums schema=n:u4 || fail put_records
-"$deltafs" attr sums half==n/2 --unit '1e-3 m/s' && "$deltafs" attr sums records==n+time && "$deltafs" attr sums n= --unit m &&
-    "$deltafs" attr sums time=0.25 --from 3 --unit s && "$deltafs" attr sums time=0.5 --from 11 --unit s || fail attr
+"$deltafs" attr sums half==n/2 --unit '1e-3 m/s' && "$deltafs" attr sums time=0.25 --from 3 --unit s &&
+    "$deltafs" attr sums time=0.5 --from 11 --unit s && "$deltafs" attr sums records==n+time && "$deltafs" attr sums n= --unit m ||
+    fail attr
 expect 0 vfd_oracle dumps "$deltafs" sums 5 6
 expect 0 vfd_oracle records "$deltafs" sums
 expect 0 vfd_oracle computed "$deltafs" sums half=half records=records_

@@ -225,22 +225,23 @@ static void test_selects(void **state)
 static void test_fields(void **state)
 {
     static const double factor[] = {2, 3};
-    struct deltafs_attribute a = {.struct_size = sizeof a, .name = "twice", .type = DELTAFS_ATTRIBUTE_EXPRESSION};
     struct deltafs_select_options o = {.struct_size = sizeof o, .fields = "n,twice,factor", .where = "n > 0"};
+    struct deltafs_attribute a;
     const struct deltafs_record *row;
     deltafs_select *s;
     size_t count, all = 0;
 
     (void)state;
     CHECK_IS(deltafs_close(make("fields", "layout", "partitioned")), DELTAFS_OK);
-    a.value = "factor * n + epoch";
-    CHECK_IS(deltafs_attribute_set_closed(unit_path("fields"), &a), DELTAFS_OK);
     for (uint64_t i = 0; i < 2; i++) {
         a = (struct deltafs_attribute){.struct_size = sizeof a, .name = "factor", .from = 10 * i, .count = 1};
         a.type = DELTAFS_ATTRIBUTE_F8;
         a.value = &factor[i];
         CHECK_IS(deltafs_attribute_set_closed(unit_path("fields"), &a), DELTAFS_OK);
     }
+    a = (struct deltafs_attribute){.struct_size = sizeof a, .name = "twice", .type = DELTAFS_ATTRIBUTE_EXPRESSION};
+    a.value = "factor * n + epoch";
+    CHECK_IS(deltafs_attribute_set_closed(unit_path("fields"), &a), DELTAFS_OK);
     deltafs_dir *d = unit_open(unit_path("fields"));
     CHECK_CALL(d, deltafs_select_open(d, &o, &s), DELTAFS_OK);
     CHECK(strcmp(deltafs_select_schema(s), "n:i4,twice:f8,factor:f8") == 0);

@@ -120,6 +120,33 @@ sed -n '2,3p' "$work/err" >"$work/caret"
 same "$work/wanted" "$work/caret" "the place of the mistake"
 cmp "$work/before" "$work/removed/MANIFEST" || fail "an expression with a mistake has changed the manifest"
 
+# A name in an expression that is none, at its first label or at later ones; itself; a text. What is set for other epochs
+# only is no mistake.
+cp -R "$d" "$work/named"
+expect 0 "$deltafs" attr "$work/named" word=1
+expect 0 "$deltafs" attr "$work/named" 'word="x"' --from 2
+cp "$work/named/MANIFEST" "$work/before"
+expect 3 "$deltafs" attr "$work/named" 'v==2 * uxx'
+says "'v': offset 4: no column or attribute is named 'uxx'; did you mean 'ux'?"
+printf '    2 * uxx\n        ^\n' >"$work/wanted"
+sed -n '2,3p' "$work/err" >"$work/caret"
+same "$work/wanted" "$work/caret" "the place of the name"
+expect 3 "$deltafs" attr "$work/named" 'v==ux + v'
+says "'v': computed column 'v': offset 5: "
+expect 3 "$deltafs" attr "$work/named" 'energy==sqrt(energy)'
+expect 3 "$deltafs" attr "$work/named" 'v==ux + note'
+says "'v': offset 5: expected a number, but the attribute 'note' is a text"
+expect 3 "$deltafs" attr "$work/named" 'v==ux + word'
+says "'v': offset 5: expected a number, but the attribute 'word' is a text"
+cmp "$work/before" "$work/named/MANIFEST" || fail "an expression that was refused has changed the manifest"
+expect 0 "$deltafs" attr "$work/named" 'v==time * x0[1] + energy + epoch > 0'
+printf '1 61 00\n' | "$put_records" "$work/bytes" keys=bytes || fail put_records
+expect 3 "$deltafs" attr "$work/bytes" v==key
+says "'v': offset 0: expected a number, but the column 'key' holds bytes"
+expect 3 "$deltafs" attr "$work/bytes" v==ux
+says "no column or attribute is named 'ux'"
+expect 0 "$deltafs" attr "$work/bytes" v==epoch/2
+
 # What is no attribute, and changes nothing.
 cp "$d/MANIFEST" "$work/before"
 for wrong in lx=abc lx=1,,2 lx=1, lx=, lx='"open' 'lx==' 'lx= 1'; do

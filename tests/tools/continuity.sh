@@ -85,6 +85,21 @@ printf '1 6262 000000000000000000000000\n' | "$put_records" "$work/bytes" keys=b
 expect 3 "$deltafs" verify --continuity "$work/bytes"
 says "is for keys that are numbers"
 
+# Positions that are not set for an epoch.
+"$put_records" "$work/late" schema=u:f4 <<'END' || fail put_records
+0 1 0000803f
+10 1 0000803f
+END
+for attribute in cvac=0.2 x==u y==u; do
+    "$deltafs" attr "$work/late" $attribute
+done
+for epoch in 0 10; do
+    "$deltafs" attr "$work/late" time=$epoch --from $epoch
+done
+"$deltafs" attr "$work/late" z==u --from 10
+expect 3 "$deltafs" verify --continuity "$work/late"
+says "verify: --continuity: the column z is not set for epoch 0"
+
 # A real run's tracks are whole.
 [ -d "$real" ] && [ -x "$deltafs_mpi" ] || exit 0
 expect 0 import 2 --format vpic -o "$work/real" "$real"/eparticle.*

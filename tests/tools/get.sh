@@ -259,7 +259,9 @@ END
 expect 0 "$deltafs" get "$work/d" 1
 [ "$(awk 'NR == 1 { $1 = $1; print }' "$work/out")" = "$(echo $header,sum,late | tr , ' ')" ] || fail "the table's header"
 # An attribute that the expression needs is another one, or none, in some epochs.
+expect 0 "$deltafs" attr "$work/d" factor=2
 expect 0 "$deltafs" attr "$work/d" 'twice==2 * factor'
+expect 0 "$deltafs" attr "$work/d" factor=
 for command in "get 1" "get $last 1" scan; do
     expect 3 "$deltafs" ${command%% *} "$work/d" ${command#*[nt]} --format json
     says "$work/d: epoch "
