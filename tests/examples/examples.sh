@@ -63,6 +63,13 @@ deltafs attr electrons | grep -qx 'q_m=-1.0' || fail "no charge / mass: $(deltaf
 # In a step, light moves by as much as the box of a rank is wide.
 expect 0 deltafs verify --continuity electrons
 
+# The deck for VPIC compiles; tests/examples/vpic_deck.sh runs it.
+if command -v c++ >/dev/null; then
+    expect 0 c++ -std=c++11 -fsyntax-only -Wall -Wextra -Werror "-I$examples/../../include" \
+        $(sed -n 's/^MPI_CFLAGS = //p' "$here/Makefile") -include "$examples/vpic_interface.hxx" \
+        "$examples/vpic_harris.cxx"
+fi
+
 [ -d "$real" ] || exit 0
 expect 0 bash "$examples/import.slurm" "$real"
 [ "$(wc -l <ten.csv)" -eq 111 ] || fail "ten tracks of 11 steps are $(wc -l <ten.csv) lines"

@@ -1,5 +1,5 @@
-/* Example: VPIC's dump_particles through DeltaFS. Copy this file to VPIC's folder src/vpic; deltafs(7) says which lines
- * of VPIC change. It is C and C++.
+/* Example: VPIC's particles through DeltaFS. Copy this file beside an input deck that includes it, as vpic_harris.cxx
+ * does. It is C and C++.
  *
  * Each species gets a directory. A particle's value is what VPIC dumps of it, and the rank. The grid is stored once, as
  * attributes, from which deltafs computes the columns x, y and z. */
@@ -132,10 +132,45 @@ static void vpic_deltafs_end(struct vpic_deltafs *v, uint64_t step)
     vpic_deltafs_check(deltafs_epoch_end(v->dir, step), "deltafs_epoch_end");
 }
 
-/* On all ranks, before MPI_Finalize. */
+/* On all ranks, after the last step. */
 static void vpic_deltafs_close(struct vpic_deltafs *v)
 {
     if (v->dir)
         vpic_deltafs_check(deltafs_close(v->dir), "deltafs_close");
     v->dir = NULL;
 }
+
+#ifdef vpic_h /* VPIC's header is included: this is an input deck */
+
+#ifndef VPIC_GLOBAL_PARTICLE_ID
+#error "particles have no IDs: configure VPIC (branch devel) with -DGLOBAL_PARTICLE_ID=ON"
+#endif
+
+/* In place of dump_particles, on all ranks: store the particles of a species that has IDs. `fields` is the deck's
+ * interpolator_array, by which center_p brings the momenta from half a step before to the time of the positions. */
+static void vpic_deltafs_dump(struct vpic_deltafs *v, const char *path, const species_t *sp,
+                              const interpolator_array_t *fields)
+{
+    alignas(128) static particle_t centered[VPIC_DELTAFS_BATCH];
+    const grid_t *grid = sp->g;
+    species_t part = *sp;
+    struct vpic_deltafs_grid g;
+
+    g.nx = grid->nx, g.ny = grid->ny, g.nz = grid->nz;
+    g.hx = grid->dx, g.hy = grid->dy, g.hz = grid->dz;
+    g.x0 = grid->x0, g.y0 = grid->y0, g.z0 = grid->z0;
+    g.dt = grid->dt, g.cvac = grid->cvac, g.eps0 = grid->eps0;
+    g.q_m = sp->q / sp->m;
+    if (!vpic_deltafs_begin(v, path, (uint64_t)grid->step, &g))
+        return;
+    part.p = centered;
+    for (int at = 0; at < sp->np; at += part.np) {
+        part.np = sp->np - at < VPIC_DELTAFS_BATCH ? sp->np - at : VPIC_DELTAFS_BATCH;
+        memcpy(centered, sp->p + at, (size_t)part.np * sizeof *centered);
+        center_p(&part, fields);
+        vpic_deltafs_write(v, (size_t)part.np, centered, sp->p_id + at);
+    }
+    vpic_deltafs_end(v, (uint64_t)grid->step);
+}
+
+#endif
