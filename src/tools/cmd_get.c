@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "tools/caret.h"
 #include "tools/cmd.h"
 #include "tools/key_list.h"
 #include "tools/print.h"
@@ -14,7 +15,7 @@ struct get {
     enum print_format format;
     struct command_range epochs;
     int is_stats;
-    const char *keys_file;
+    const char *keys_file, *fields;
     struct key_list keys;
     uint64_t *missing; /* labels of epochs that could not be read for some key */
     size_t missing_count;
@@ -83,6 +84,38 @@ static int get_print_row(const struct deltafs_row *row, void *arg)
     return 0;
 }
 
+/* Whether a table of the index has a column of this name. */
+static int index_has_field(deltafs_fileindex *index, const char *name, size_t size)
+{
+    struct deltafs_table_stat table = {.struct_size = sizeof table};
+    const char *before = NULL;
+
+    for (size_t i = 0; deltafs_fileindex_table(index, i, &table) == DELTAFS_OK; i++) {
+        if ((!before || strcmp(before, table.schema) != 0) && print_has_field(table.schema, name, size))
+            return 1;
+        before = table.schema;
+    }
+    return 0;
+}
+
+static int get_check_fields(const struct get *g, deltafs_fileindex *index, const char *schema)
+{
+    char message[512];
+
+    for (const char *name = g->fields; name; name = strchr(name, ',') ? strchr(name, ',') + 1 : NULL) {
+        size_t size = strcspn(name, ",");
+        if (index_has_field(index, name, size))
+            continue;
+        snprintf(message, sizeof message,
+                 "fields: offset %zu: no indexed file has a column '%.*s'; the first file has these: %s",
+                 (size_t)(name - g->fields), size < 100 ? (int)size : 100, name, schema);
+        text_fail(EXIT_USAGE, "get: %s", message);
+        caret_show("fields", g->fields, message);
+        return EXIT_USAGE;
+    }
+    return EXIT_OK;
+}
+
 /* The rows of files whose keys are indexed. */
 static int get_rows(struct get *g, deltafs_fileindex *index, struct deltafs_io_stat *io)
 {
@@ -90,11 +123,13 @@ static int get_rows(struct get *g, deltafs_fileindex *index, struct deltafs_io_s
     struct deltafs_table_stat table = {.struct_size = sizeof table};
     struct printer p;
     const uint64_t *missing;
+    const char *schema = deltafs_fileindex_table(index, 0, &table) == DELTAFS_OK ? table.schema : "";
     size_t n;
-    int code = EXIT_OK, has_failed = 0;
+    int code = get_check_fields(g, index, schema), has_failed = 0;
 
-    if (print_begin(&p, g->format, deltafs_fileindex_table(index, 0, &table) == DELTAFS_OK ? table.schema : "") !=
-        DELTAFS_OK)
+    if (code != EXIT_OK)
+        return code;
+    if (print_begin(&p, g->format, schema, g->fields) != DELTAFS_OK)
         return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
     for (size_t i = 0; i < g->keys.count && !has_failed; i++) {
         int status = deltafs_fileindex_get(index, g->keys.number[i], range, get_print_row, &p, &has_failed);
@@ -115,9 +150,10 @@ static int get_rows(struct get *g, deltafs_fileindex *index, struct deltafs_io_s
 static int get_print(struct get *g, deltafs_dir *d, const char *schema, deltafs_records **found, int code)
 {
     struct printer p;
+    int status = print_begin_records(&p, g->format, d, schema, g->fields);
 
-    if (print_begin_records(&p, g->format, d, schema) != DELTAFS_OK)
-        return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
+    if (status != DELTAFS_OK)
+        return print_begin_failed("get", g->fields, status);
     for (size_t i = 0; i < g->keys.count; i++)
         for (size_t k = 0; found[i] && k < found[i]->count; k++)
             print_record(&p, &found[i]->record[k]);
@@ -198,7 +234,10 @@ static int get_run(const struct command_call *c)
     g->keys.command = "get";
     if (c->count == 1 && !g->keys_file)
         return text_fail(EXIT_USAGE, "get: KEY is missing");
-    int code = get_all(g, c, &io);
+    int code = print_check_fields("get", g->format, g->fields);
+    if (code != EXIT_OK)
+        return code;
+    code = get_all(g, c, &io);
     get_print_missing(g);
     if (g->is_stats)
         fprintf(stderr, "stats: reads=%" PRIu64 " bytes_read=%" PRIu64 " seconds=%.6f\n", io.reads, io.bytes_read,
@@ -216,6 +255,8 @@ static const struct command_option options[] = {
     {"hex", 0, NULL, "take keys of bytes in hexadecimal, separated by blanks", NULL, offsetof(struct get, keys.is_hex)},
     {"epochs", 0, "A[:B]", "only epochs with labels from A to B; A: and :B have one end", cmd_parse_range,
      offsetof(struct get, epochs)},
+    {"fields", 0, "F,...", "only these columns, also computed ones, and attributes that are one number", cmd_parse_text,
+     offsetof(struct get, fields)},
     {"format", 0, "F", "a table for people (default), csv, json, or the raw bytes of the values", print_parse_format,
      offsetof(struct get, format)},
     {"stats", 0, NULL, "print the number of reads on standard error", NULL, offsetof(struct get, is_stats)},

@@ -9,6 +9,7 @@
 struct scan {
     struct command_range epochs;
     enum print_format format;
+    const char *fields;
     struct command_number partition;
 };
 
@@ -39,12 +40,13 @@ static int scan_print(const struct scan *s, deltafs_dir *d)
     if (s->partition.is_given && s->partition.value >= stat.partitions)
         return text_fail(EXIT_USAGE, "scan: no partition %" PRIu64 "; there are 0 to %" PRIu32, s->partition.value,
                          stat.partitions - 1);
-    if (print_begin_records(&out.p, s->format, d, stat.schema) != DELTAFS_OK)
-        return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
+    int status = print_begin_records(&out.p, s->format, d, stat.schema, s->fields);
+    if (status != DELTAFS_OK)
+        return print_begin_failed("scan", s->fields, status);
     progress_begin(&out.bar, stat.records, !range && !s->partition.is_given && !isatty(STDOUT_FILENO));
-    int status = s->partition.is_given
-                     ? deltafs_scan_partition(d, (uint32_t)s->partition.value, range, scan_record, &out, NULL)
-                     : deltafs_scan(d, range, scan_record, &out, NULL);
+    status = s->partition.is_given
+                 ? deltafs_scan_partition(d, (uint32_t)s->partition.value, range, scan_record, &out, NULL)
+                 : deltafs_scan(d, range, scan_record, &out, NULL);
     progress_end(&out.bar);
     if (status != DELTAFS_OK)
         code = text_fail(text_exit_code(status), "%s", deltafs_errmsg(NULL));
@@ -55,9 +57,12 @@ static int scan_print(const struct scan *s, deltafs_dir *d)
 
 static int scan_one(void *values, const char *path)
 {
+    const struct scan *s = values;
     deltafs_dir *d;
-    int code = target_open_records(path, &d);
+    int code = print_check_fields("scan", s->format, s->fields);
 
+    if (code == EXIT_OK)
+        code = target_open_records(path, &d);
     if (code != EXIT_OK)
         return code;
     code = scan_print(values, d);
@@ -70,6 +75,8 @@ static const struct command_option options[] = {
      offsetof(struct scan, epochs)},
     {"format", 0, "F", "a table for people (default), csv, json, or the raw bytes of the values", print_parse_format,
      offsetof(struct scan, format)},
+    {"fields", 0, "F,...", "only these columns, also computed ones, and attributes that are one number", cmd_parse_text,
+     offsetof(struct scan, fields)},
     {"partition", 0, "P", "only the records of one partition", cmd_parse_number, offsetof(struct scan, partition)},
     {0}};
 

@@ -177,7 +177,7 @@ static int select_print(const struct select *s, struct select_source *rows, cons
     struct found found = {0};
     uint64_t count = 0;
 
-    if (!s->format.is_keys && print_begin(&p, s->format.format, schema) != DELTAFS_OK)
+    if (!s->format.is_keys && print_begin(&p, s->format.format, schema, NULL) != DELTAFS_OK)
         return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
     int code = select_rows(s, rows, &p, &found, &count);
     if (!s->format.is_keys)

@@ -4,7 +4,7 @@
 
 static int text_begin_as(struct export *x, enum print_format format)
 {
-    return text_of_call(print_begin_in(x->state, format, x->schema, x->file));
+    return text_of_call(print_begin_in(x->state, format, x->schema, NULL, x->file));
 }
 
 static int csv_begin(struct export *x)

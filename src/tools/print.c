@@ -1,6 +1,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "tools/caret.h"
 #include "tools/print.h"
 #include "tools/report.h"
 #include "tools/text.h"
@@ -25,31 +26,91 @@ static int print_is_json(const struct printer *p)
     return p->format == PRINT_JSON || p->format == PRINT_JSON_LINES;
 }
 
-static size_t print_field_count(const struct printer *p)
-{
-    return p->schema ? deltafs_schema_count(p->schema) : 0;
-}
-
 /* The prefix of a field's name that is also the name of one of our columns. */
 static const char *print_prefix(const struct deltafs_field *f)
 {
     return strcmp(f->name, "key") == 0 || strcmp(f->name, "epoch") == 0 ? "value." : "";
 }
 
+static int print_is_named(const struct deltafs_field *f, const char *name, size_t size)
+{
+    const char *prefix = print_prefix(f);
+    size_t n = strlen(prefix);
+
+    return size == n + strlen(f->name) && strncmp(name, prefix, n) == 0 && memcmp(name + n, f->name, size - n) == 0;
+}
+
+/* The number of the field that has the name at the beginning of `text`, of `size` bytes; the number of all if there is
+ * none. */
+static size_t print_find(const deltafs_schema *schema, const char *text, size_t size)
+{
+    size_t i = 0, n = schema ? deltafs_schema_count(schema) : 0;
+
+    while (i < n && !print_is_named(deltafs_schema_field(schema, i), text, size))
+        i++;
+    return i;
+}
+
+int print_has_field(const char *schema, const char *name, size_t size)
+{
+    deltafs_schema *s = NULL;
+
+    if (schema[0] == '\0' || deltafs_schema_parse(schema, &s) != DELTAFS_OK)
+        return 0;
+    int has = print_find(s, name, size) < deltafs_schema_count(s);
+    deltafs_schema_destroy(s);
+    return has;
+}
+
+/* Choose the fields that are to be printed. Returns how many there are. */
+static size_t print_choose(const struct printer *p, const deltafs_schema *schema, size_t *chosen)
+{
+    size_t all = schema ? deltafs_schema_count(schema) : 0, n = 0;
+
+    for (size_t i = 0; !p->fields && i < all; i++)
+        chosen[n++] = i;
+    for (const char *name = p->fields; name; name = strchr(name, ',') ? strchr(name, ',') + 1 : NULL) {
+        chosen[n] = print_find(schema, name, strcspn(name, ","));
+        n += chosen[n] < all;
+    }
+    return n;
+}
+
+/* Room for what print_choose chooses. */
+static size_t *print_make_room(const struct printer *p, const deltafs_schema *schema)
+{
+    size_t n = 1 + (schema ? deltafs_schema_count(schema) : 0);
+
+    for (const char *c = p->fields; c && *c != '\0'; c++)
+        n += *c == ',';
+    return calloc(n, sizeof(size_t));
+}
+
+static void print_drop_schema(struct printer *p)
+{
+    deltafs_schema_destroy(p->schema);
+    free(p->schema_text);
+    free(p->chosen);
+}
+
 static int print_take_schema(struct printer *p, const char *text)
 {
     deltafs_schema *schema = NULL;
+    int status = text[0] != '\0' ? deltafs_schema_parse(text, &schema) : DELTAFS_OK;
     char *copy = strdup(text);
-    int status = copy ? DELTAFS_OK : DELTAFS_ERR_MEMORY;
+    size_t *chosen = print_make_room(p, schema);
 
-    if (status == DELTAFS_OK && text[0] != '\0')
-        status = deltafs_schema_parse(text, &schema);
+    if (status == DELTAFS_OK && (!copy || !chosen))
+        status = DELTAFS_ERR_MEMORY;
     if (status != DELTAFS_OK) {
+        deltafs_schema_destroy(schema);
         free(copy);
+        free(chosen);
         return status;
     }
-    deltafs_schema_destroy(p->schema);
-    free(p->schema_text);
+    print_drop_schema(p);
+    p->chosen_count = print_choose(p, schema, chosen);
+    p->chosen = chosen;
     p->schema = schema;
     p->schema_text = copy;
     return DELTAFS_OK;
@@ -62,8 +123,8 @@ static void print_heading(const struct printer *p)
     if (!is_csv && p->format != PRINT_TABLE)
         return;
     fprintf(p->out, is_csv ? "%*s,%*s" : "%*s %*s", is_csv ? 0 : KEY_WIDTH, "key", is_csv ? 0 : FIELD_WIDTH, "epoch");
-    for (size_t i = 0; i < print_field_count(p); i++) {
-        const struct deltafs_field *f = deltafs_schema_field(p->schema, i);
+    for (size_t i = 0; i < p->chosen_count; i++) {
+        const struct deltafs_field *f = deltafs_schema_field(p->schema, p->chosen[i]);
         if (is_csv)
             fprintf(p->out, ",%s%s", print_prefix(f), f->name);
         else
@@ -72,14 +133,14 @@ static void print_heading(const struct printer *p)
     fputs(p->schema ? "\n" : is_csv ? ",size,value\n" : "           size value\n", p->out);
 }
 
-int print_begin(struct printer *p, enum print_format format, const char *schema)
+int print_begin(struct printer *p, enum print_format format, const char *schema, const char *fields)
 {
-    return print_begin_in(p, format, schema, stdout);
+    return print_begin_in(p, format, schema, fields, stdout);
 }
 
-int print_begin_in(struct printer *p, enum print_format format, const char *schema, FILE *out)
+int print_begin_in(struct printer *p, enum print_format format, const char *schema, const char *fields, FILE *out)
 {
-    *p = (struct printer){.format = format, .out = out};
+    *p = (struct printer){.format = format, .out = out, .fields = fields};
     int status = print_take_schema(p, schema);
     if (status != DELTAFS_OK)
         return status;
@@ -89,17 +150,35 @@ int print_begin_in(struct printer *p, enum print_format format, const char *sche
     return DELTAFS_OK;
 }
 
-int print_begin_records(struct printer *p, enum print_format format, deltafs_dir *dir, const char *schema)
+int print_check_fields(const char *command, enum print_format format, const char *fields)
+{
+    return fields && format == PRINT_RAW
+               ? text_fail(EXIT_USAGE, "%s: --fields: raw has the values as they are stored; choose another format",
+                           command)
+               : EXIT_OK;
+}
+
+int print_begin_failed(const char *command, const char *fields, int status)
+{
+    const char *message = deltafs_errmsg(NULL);
+    int code = text_fail(fields ? text_exit_code(status) : EXIT_TROUBLE, "%s: %s", command, message);
+
+    caret_show("fields", fields, message);
+    return code;
+}
+
+int print_begin_records(struct printer *p, enum print_format format, deltafs_dir *dir, const char *schema,
+                        const char *fields)
 {
     deltafs_columns *columns = NULL;
-    int status = format == PRINT_RAW ? DELTAFS_OK : deltafs_columns_open(dir, NULL, &columns);
+    int status = format == PRINT_RAW ? DELTAFS_OK : deltafs_columns_open(dir, fields, &columns);
 
     if (status == DELTAFS_OK && columns && strcmp(deltafs_columns_schema(columns), schema) == 0) {
         deltafs_columns_close(columns);
         columns = NULL;
     }
     if (status == DELTAFS_OK)
-        status = print_begin(p, format, columns ? deltafs_columns_schema(columns) : schema);
+        status = print_begin(p, format, columns ? deltafs_columns_schema(columns) : schema, NULL);
     if (status != DELTAFS_OK)
         deltafs_columns_close(columns);
     else
@@ -255,8 +334,8 @@ static void print_row(struct printer *p, const struct deltafs_record *r)
         print_number(p, r->key, KEY_WIDTH);
     print_next(p, "", "epoch");
     print_number(p, r->label, FIELD_WIDTH);
-    for (size_t i = 0; i < print_field_count(p); i++) {
-        const struct deltafs_field *f = deltafs_schema_field(p->schema, i);
+    for (size_t i = 0; i < p->chosen_count; i++) {
+        const struct deltafs_field *f = deltafs_schema_field(p->schema, p->chosen[i]);
         print_next(p, print_prefix(f), f->name);
         print_field(p, f, r->value);
     }
@@ -298,8 +377,7 @@ int print_end(struct printer *p)
     print_flush(p);
     if (p->format == PRINT_JSON)
         fputs(p->count > 0 ? "\n]\n" : "]\n", p->out);
-    deltafs_schema_destroy(p->schema);
+    print_drop_schema(p);
     deltafs_columns_close(p->columns);
-    free(p->schema_text);
     return p->status;
 }

@@ -20,6 +20,9 @@ struct printer {
     FILE *out;
     deltafs_schema *schema; /* NULL: none; the value is then shown in hexadecimal */
     char *schema_text;
+    const char *fields; /* the names of the fields that are printed; NULL: all */
+    size_t *chosen;     /* their numbers in the schema */
+    size_t chosen_count;
     uint64_t count; /* records printed */
     /* If records have computed columns: those that are to be printed next, and the status of printing. */
     deltafs_columns *columns;
@@ -31,12 +34,21 @@ struct printer {
 /* Parse a format's name into an enum print_format, for a struct command_option. */
 const char *print_parse_format(const char *text, void *out);
 
+/* The option --fields. EXIT_OK if the format can have fields; otherwise a message, and the exit code. */
+int print_check_fields(const char *command, enum print_format format, const char *fields);
+/* Whether a schema, as text, has the field that is printed under this name of `size` bytes. */
+int print_has_field(const char *schema, const char *name, size_t size);
+
 /* Print what comes before all records, each record, and what comes after them: to standard output, or to `out`.
- * `schema` is its text. */
-int print_begin(struct printer *p, enum print_format format, const char *schema);
-int print_begin_in(struct printer *p, enum print_format format, const char *schema, FILE *out);
-/* The same for records of a directory, which get their computed columns, too. */
-int print_begin_records(struct printer *p, enum print_format format, deltafs_dir *dir, const char *schema);
+ * `schema` is its text. Only those of `fields` are printed that the schema has, in this order; NULL: all. `fields` must
+ * stay. */
+int print_begin(struct printer *p, enum print_format format, const char *schema, const char *fields);
+int print_begin_in(struct printer *p, enum print_format format, const char *schema, const char *fields, FILE *out);
+/* The same for records of a directory, which get their computed columns, too. `fields` as in deltafs_columns_open. */
+int print_begin_records(struct printer *p, enum print_format format, deltafs_dir *dir, const char *schema,
+                        const char *fields);
+/* Say why it failed; returns the exit code. */
+int print_begin_failed(const char *command, const char *fields, int status);
 /* Go on with values of another schema, below a heading of its own; the same schema changes nothing. */
 int print_schema(struct printer *p, const char *schema);
 /* The record must stay until print_flush or print_end, which print what is not printed yet. They return the status, of

@@ -291,6 +291,31 @@ END
 expect 0 "$deltafs" get "$work/d" 1 --epochs 0
 [ "$(sed -n 2p "$work/out" | tail -c 46)" = "$(printf '%45s' '')" ] || fail "missing values in a table: $(cat "$work/out")"
 
+# ---- Some columns, in any order, stored and computed ones, and attributes
+
+printf 'key,epoch,late,a,factor\n' >"$work/wanted"
+expect 0 "$deltafs" select "$work/d" --fields late,a,factor --format csv
+sed 1d "$work/out" | sort >>"$work/wanted"
+expect 0 "$deltafs" scan "$work/d" --fields late,a,factor --format csv
+{ sed -n 1p "$work/out" && sed 1d "$work/out" | sort; } >"$work/some"
+same "$work/wanted" "$work/some" "scan and select have other fields"
+grep '^key,\|^1,' "$work/wanted" >"$work/first"
+expect 0 "$deltafs" get "$work/d" 1 --fields late,a,factor --format csv
+sort -r "$work/out" >"$work/some"
+sort -r "$work/first" >"$work/wanted"
+same "$work/wanted" "$work/some" "get and select have other fields"
+expect 2 "$deltafs" get "$work/d" 1 --fields late,aa
+says "get: fields: offset 5: no column or attribute is named 'aa'; did you mean 'a'?"
+printf '    late,aa\n         ^\n' >"$work/wanted"
+sed -n '2,3p' "$work/err" >"$work/caret"
+same "$work/wanted" "$work/caret" "the place of the field"
+expect 2 "$deltafs" scan "$work/d" --fields ''
+says "scan: fields: offset 0: "
+for command in "get 1" scan; do
+    expect 2 "$deltafs" ${command%% *} "$work/d" ${command#*[nt]} --fields a --format raw
+    says "${command%% *}: --fields: raw has the values as they are stored"
+done
+
 # ---- Nothing in it
 
 "$put_records" "$work/none" schema=x:f4 </dev/null || fail "put_records"

@@ -46,6 +46,12 @@ right "$work/d/all" "$work"/d/dump.*.csv
 key=$(head -n 1 "$work/d/dump.20.csv" | cut -d , -f 1)
 expect 0 "$deltafs" get "$work/d/all" "$key" --epochs :20 --format json
 "$PYTHON3" -c 'import json, sys; sys.exit(json.load(sys.stdin)[0]["epoch"] != 20)' <"$work/out" || fail "json"
+expect 0 "$deltafs" get "$work/d/all" "$key" --epochs 20 --format csv
+awk -F , 'NR == 1 { print "key,epoch,c,x" } NR > 1 { print $1 "," $2 "," $5 "," $3 }' "$work/out" >"$work/wanted"
+expect 0 "$deltafs" get "$work/d/all" "$key" --epochs 20 --fields c,x --format csv
+same "$work/wanted" "$work/out" "some columns of a file"
+expect 2 "$deltafs" get "$work/d/all" "$key" --fields c,cc
+says "get: fields: offset 2: no indexed file has a column 'cc'; the first file has these: x:f4,y:f8,c:S3"
 expect 1 "$deltafs" get "$work/d/all" "$key" --epochs 2000:
 expect 1 "$deltafs" get "$work/d/all" 4294967296
 says "key 4294967296 not found"
