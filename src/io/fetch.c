@@ -10,7 +10,7 @@ static void fetch_one(void *ctx, size_t i)
     f->is_bad = io_file_read(f->file, f->offset, f->bytes, f->length, error_ignored()) != DELTAFS_OK;
 }
 
-void fetch_all(struct team *team, struct fetch *fetches, size_t n)
+int fetch_all(struct team *team, struct fetch *fetches, size_t n)
 {
     int can_share = team_threads(team) > 0;
     uint64_t before = can_share && n > 1 ? thread_clock() : 0;
@@ -22,8 +22,9 @@ void fetch_all(struct team *team, struct fetch *fetches, size_t n)
         uint64_t now = thread_clock();
         if (now - before > FETCH_SLOW_NS) {
             team_run(team, fetch_one, fetches + i + 1, n - i - 1);
-            return;
+            return 1;
         }
         before = now;
     }
+    return 0;
 }

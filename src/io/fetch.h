@@ -14,6 +14,7 @@ struct fetch {
     int is_bad;     /* it could not be read; reading it again tells why */
 };
 
-void fetch_all(struct team *team, struct fetch *fetches, size_t n);
+/* Returns whether they went out in parallel. */
+int fetch_all(struct team *team, struct fetch *fetches, size_t n);
 
 #endif

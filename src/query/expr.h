@@ -100,5 +100,7 @@ struct expr_column {
  * conditions only. */
 void expr_eval(struct expr_work *w, size_t n, const struct expr_column *columns, double *out);
 void expr_test(struct expr_work *w, size_t n, const struct expr_column *columns, uint8_t *out);
+/* Clear pass[i] where value[i] is not at least `least`. */
+void expr_at_least(const double *value, double least, size_t n, uint8_t *pass);
 
 #endif

@@ -93,9 +93,22 @@ struct expr_bound {
     size_t arrays;
 };
 
+/* The next lower integer, without an instruction for it: adding 1.5 * 2^52 rounds. Doubles from 2^51 on are left. */
+static inline double lane_round_down(double x)
+{
+    const double magic = 0x1.8p52;
+    double near = (x + magic) - magic;
+
+    return near - (near > x ? 1 : 0);
+}
+
 /* Run one step, other than a constant and a load, for `n` lanes. Lanes behind them may be computed too. */
 void expr_step(const struct step *s, const struct expr_array *arrays, size_t n, const union lanes *a,
                const union lanes *b, union lanes *out);
+
+/* A step whose loop is simple. */
+void expr_vectors(enum code code, const union lanes *restrict a, const union lanes *restrict b,
+                  union lanes *restrict out, size_t n);
 
 void expr_load(enum code code, const struct expr_column *column, size_t first, size_t n, union lanes *out);
 

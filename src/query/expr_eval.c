@@ -1,5 +1,6 @@
 /* Evaluation: LANES records at a time through all steps. */
 #include <stdlib.h>
+#include <string.h>
 #include "base/memory.h"
 #include "query/expr_code.h"
 
@@ -59,8 +60,7 @@ static void work_copy(const struct expr_bound *b, const union lanes *from, size_
         for (size_t i = 0; i < n; i++)
             out[i] = (double)from->u[i];
     else
-        for (size_t i = 0; i < n; i++)
-            out[i] = from->d[i];
+        memcpy(out, from->d, n * sizeof *out);
 }
 
 void expr_eval(struct expr_work *w, size_t n, const struct expr_column *columns, double *out)
@@ -76,7 +76,7 @@ void expr_test(struct expr_work *w, size_t n, const struct expr_column *columns,
     for (size_t first = 0; first < n; first += LANES) {
         size_t some = n - first < LANES ? n - first : LANES;
         const union lanes *from = work_run(w, first, some, columns);
-        for (size_t i = 0; i < some; i++)
-            out[first + i] = from->d[i] != 0;
+        memset(out + first, 1, some);
+        expr_at_least(from->d, 0.5, some, out + first);
     }
 }

@@ -1,56 +1,13 @@
-/* One step over the lanes of vectors. Compiled such that the simple loops become vector instructions: no loop depends
- * on errno or on traps, and those of STEP run over whole groups of LANES_STEP lanes. */
+/* One step over the lanes of vectors; the simplest are in simd_lanes.c. */
 #include <math.h>
 #include "query/expr_code.h"
 
 #define ARGUMENTS const union lanes *restrict a, const union lanes *restrict b, union lanes *restrict out, size_t n
 
-/* `x` and `y` are the operands' lanes. */
-#define STEP(NAME, IN, OUT, TYPE, VALUE)                                                                               \
-    static void NAME(ARGUMENTS)                                                                                        \
-    {                                                                                                                  \
-        for (size_t group = 0; group < n; group += LANES_STEP)                                                         \
-            for (size_t i = 0; i < LANES_STEP; i++) {                                                                  \
-                TYPE x = a->IN[group + i], y = b->IN[group + i];                                                       \
-                (void)y;                                                                                               \
-                out->OUT[group + i] = VALUE;                                                                           \
-            }                                                                                                          \
-    }
-
-/* The next lower integer, without an instruction for it: adding 1.5 * 2^52 rounds. Doubles from 2^51 on are left. */
-static inline double lane_round_down(double x)
-{
-    const double magic = 0x1.8p52;
-    double near = (x + magic) - magic;
-
-    return near - (near > x ? 1 : 0);
-}
-
 static inline double lane_floor(double x)
 {
     return fabs(x) < 0x1p51 ? copysign(lane_round_down(x), x) : floor(x);
 }
-
-STEP(step_add, d, d, double, x + y)
-STEP(step_sub, d, d, double, x - y)
-STEP(step_mul, d, d, double, x *y)
-STEP(step_div, d, d, double, x / y)
-STEP(step_negate, d, d, double, -x)
-STEP(step_abs, d, d, double, fabs(x))
-STEP(step_sqrt, d, d, double, sqrt(x))
-STEP(step_min, d, d, double, (x < y) | (y != y) ? x : y)
-STEP(step_max, d, d, double, (x > y) | (y != y) ? x : y)
-STEP(step_integer_mul, d, d, double, x *y + 0.0)
-/* Exact, since |x| + |y| < 2^51: x / y is nearer to itself than to an integer that it is not. */
-STEP(step_integer_floordiv, d, d, double, lane_round_down(x / y))
-STEP(step_integer_mod, d, d, double, x - lane_round_down(x / y) * y)
-STEP(step_wide_add, u, u, uint64_t, x + y)
-STEP(step_wide_sub, u, u, uint64_t, x - y)
-STEP(step_wide_mul, u, u, uint64_t, x *y)
-STEP(step_lt, d, d, double, x < y ? 1.0 : 0.0)
-STEP(step_le, d, d, double, x <= y ? 1.0 : 0.0)
-STEP(step_eq, d, d, double, x == y ? 1.0 : 0.0)
-STEP(step_ne, d, d, double, x != y ? 1.0 : 0.0)
 
 /* Calls, for the lanes that count only. */
 #define CALL(NAME, VALUE)                                                                                              \
@@ -227,35 +184,9 @@ typedef void step_fn(ARGUMENTS);
 typedef void wide_fn(ARGUMENTS, uint32_t signs);
 
 static step_fn *const steps[CODE_COUNT] = {
-    [CODE_TO_WIDE] = step_to_wide,
-    [CODE_ADD] = step_add,
-    [CODE_SUB] = step_sub,
-    [CODE_MUL] = step_mul,
-    [CODE_DIV] = step_div,
-    [CODE_FLOORDIV] = step_floordiv,
-    [CODE_MOD] = step_mod,
-    [CODE_INTEGER_MUL] = step_integer_mul,
-    [CODE_INTEGER_FLOORDIV] = step_integer_floordiv,
-    [CODE_INTEGER_MOD] = step_integer_mod,
-    [CODE_WIDE_ADD] = step_wide_add,
-    [CODE_WIDE_SUB] = step_wide_sub,
-    [CODE_WIDE_MUL] = step_wide_mul,
-    [CODE_POW] = step_pow,
-    [CODE_MIN] = step_min,
-    [CODE_MAX] = step_max,
-    [CODE_ATAN2] = step_atan2,
-    [CODE_NEGATE] = step_negate,
-    [CODE_SQRT] = step_sqrt,
-    [CODE_ABS] = step_abs,
-    [CODE_FLOOR] = step_floor,
-    [CODE_LOG] = step_log,
-    [CODE_EXP] = step_exp,
-    [CODE_SIN] = step_sin,
-    [CODE_COS] = step_cos,
-    [CODE_LT] = step_lt,
-    [CODE_LE] = step_le,
-    [CODE_EQ] = step_eq,
-    [CODE_NE] = step_ne,
+    [CODE_TO_WIDE] = step_to_wide, [CODE_FLOORDIV] = step_floordiv, [CODE_MOD] = step_mod, [CODE_POW] = step_pow,
+    [CODE_ATAN2] = step_atan2,     [CODE_FLOOR] = step_floor,       [CODE_LOG] = step_log, [CODE_EXP] = step_exp,
+    [CODE_SIN] = step_sin,         [CODE_COS] = step_cos,
 };
 
 static wide_fn *const wide_steps[CODE_COUNT] = {
@@ -275,6 +206,8 @@ void expr_step(const struct step *s, const struct expr_array *arrays, size_t n, 
         step_gather(&arrays[s->item], a, out, n);
     else if (wide_steps[s->code])
         wide_steps[s->code](a, b, out, n, s->signs);
-    else
+    else if (steps[s->code])
         steps[s->code](a, b, out, n);
+    else
+        expr_vectors(s->code, a, b, out, n);
 }

@@ -99,6 +99,8 @@ struct deltafs_select {
 
 /* Find the values of the batch's `n` records, and leave out those that cannot be among the first rows. */
 void worker_leave_out(struct worker *w, size_t n);
+/* How many of the batch's `n` records pass. */
+size_t worker_passes(const struct worker *w, size_t n);
 /* Give a chunk of rows to the caller, who frees it. */
 void worker_give(struct worker *w, struct chunk *c);
 /* Read a unit block by block; damage that leaves other blocks readable goes to *damage. */

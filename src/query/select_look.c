@@ -21,19 +21,6 @@ void looked_fini(struct looked *l)
 
 /* ---- Blocks ---- */
 
-/* Leave out records that cannot be among the first rows. Returns how many pass. */
-static size_t look_filter(struct worker *w, size_t n)
-{
-    struct deltafs_select *s = w->select;
-    size_t count = 0;
-
-    if (s->plan.by)
-        worker_leave_out(w, n);
-    for (size_t i = 0; i < n; i++)
-        count += w->pass[i];
-    return count;
-}
-
 /* Make rows of the `count` records of the part that pass. */
 static int look_rows(struct worker *w, size_t at, size_t n, size_t count, struct error *e)
 {
@@ -67,13 +54,15 @@ static int look_block(void *worker, struct block *b, const uint8_t *keys, const 
     int status = buffer_reserve(&l->marks, b->count * sizeof(uint32_t), "marks", e);
     if (status == DELTAFS_OK)
         status = eval_set_block(&w->eval, b, keys, e);
-    if (status == DELTAFS_OK)
-        memset(l->marks.bytes, 0, b->count * sizeof(uint32_t));
     for (size_t at = 0; at < b->count && status == DELTAFS_OK; at += BATCH) {
         size_t n = b->count - at < BATCH ? b->count - at : BATCH;
         eval_set_part(&w->eval, at, n);
         eval_test(&w->eval, w->pass);
-        size_t count = look_filter(w, n);
+        if (w->select->plan.by)
+            worker_leave_out(w, n);
+        size_t count = worker_passes(w, n);
+        if (count > 0 && l->count == before)
+            memset(l->marks.bytes, 0, b->count * sizeof(uint32_t));
         if (count > 0)
             status = look_rows(w, at, n, count, e);
     }

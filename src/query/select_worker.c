@@ -4,6 +4,7 @@
 #include "query/select.h"
 
 #define KEYS_AT_ONCE 1024
+#define PASS_STEP    32 /* a loop of so many becomes vector instructions; divides BATCH */
 
 /* ---- Units ---- */
 
@@ -100,8 +101,23 @@ void worker_leave_out(struct worker *w, size_t n)
     pthread_mutex_lock(&s->lock);
     int has_least = top_has_least(&s->top, &least);
     pthread_mutex_unlock(&s->lock);
-    for (size_t i = 0; has_least && i < n; i++)
-        w->pass[i] &= w->by[i] >= least;
+    if (has_least)
+        expr_at_least(w->by, least, n, w->pass);
+}
+
+size_t worker_passes(const struct worker *w, size_t n)
+{
+    size_t count = 0, group = 0;
+
+    for (; group + PASS_STEP <= n; group += PASS_STEP) {
+        uint8_t some = 0;
+        for (size_t i = 0; i < PASS_STEP; i++)
+            some += w->pass[group + i];
+        count += some;
+    }
+    for (; group < n; group++)
+        count += w->pass[group];
+    return count;
 }
 
 /* Offer rows that may be among the first. */
@@ -110,11 +126,8 @@ static int worker_offer(struct worker *w)
     struct deltafs_select *s = w->select;
     struct batch *b = &w->eval.batch;
     struct chunk *c;
-    size_t count = 0;
-
     worker_leave_out(w, b->n);
-    for (size_t i = 0; i < b->n; i++)
-        count += w->pass[i];
+    size_t count = worker_passes(w, b->n);
     if (count == 0)
         return DELTAFS_OK;
     int status = eval_rows(&w->eval, w->pass, count, &c, &w->error);
@@ -135,16 +148,13 @@ static size_t worker_except(struct worker *w)
 {
     struct deltafs_select *s = w->select;
     const struct batch *b = &w->eval.batch;
-    size_t count = 0;
 
-    for (size_t i = 0; i < b->n; i++) {
-        if (w->pass[i] && s->except.count > 0) {
+    for (size_t i = 0; s->except.count > 0 && i < b->n; i++)
+        if (w->pass[i]) {
             struct deltafs_record record = batch_record(b, i);
             w->pass[i] = !key_set_has(&s->except, &s->reader->manifest, &record);
         }
-        count += w->pass[i];
-    }
-    return count;
+    return worker_passes(w, b->n);
 }
 
 static int worker_flush(struct worker *w)

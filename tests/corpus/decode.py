@@ -325,7 +325,7 @@ class Places:
         return values[record][1:]
 
 
-def unpack(d, value_size, most, strips=None):
+def unpack(d, value_size, most, strips=None, seed=0):
     """A block's values as they are stored, each of value_size bytes (None: any), and what the block is."""
     flags = d[5]
     count, packed, unpacked = struct.unpack_from("<HII", d, 6)
@@ -335,7 +335,7 @@ def unpack(d, value_size, most, strips=None):
         p = snappy(p)
     if flags & 8:
         need(strips, "block: strips in a directory without")
-        p = values_strips(p, strips, (count + 7) // 8 * 8, 2 if unpacked < 32768 else 4)
+        p = values_strips(p, strips, (count + 7) // 8 * 8, seed)
     need(len(p) == unpacked <= 4194304, "block: unpacked size")
     is_variable = value_size is None
     need(bool(flags & 4) == is_variable and not (flags & 2 and is_variable), "block: kind")
@@ -348,12 +348,13 @@ def unpack(d, value_size, most, strips=None):
     return [p[i * value_size : (i + 1) * value_size] for i in range(count)], about
 
 
-def values_strips(p, strips, planes, width):
+def values_strips(p, strips, planes, seed):
     """The planes of all strips, of planes bytes for each byte of a value."""
-    at, out = width * len(strips), []
+    at, out = 8 * len(strips), []
     for i, size in enumerate(strips):
-        length, is_packed = le(p, width * i, width) >> 1, le(p, width * i, width) & 1
+        length, is_packed = le(p, 8 * i, 4) >> 1, le(p, 8 * i, 4) & 1
         strip = p[at : at + length]
+        need(le(p, 8 * i + 4, 4) == crc32c(strip, seed), "block: checksum of a strip")
         at += length
         out.append(snappy(strip) if is_packed else strip)
         need(len(out[-1]) == planes * size, "block: bytes of a strip")
@@ -567,12 +568,12 @@ class Partition:
         """The values as they are stored."""
         d = self.data[offset : offset + size]
         need(len(d) == size >= 32, "block: truncated")
-        self.seal(d, "block")
+        self.seal(d[: 32 + 8 * len(self.m.strips)] if len(d) > 32 and d[5] & 8 else d, "block")
         id = (self.number, epoch, run, number)
         need(d[4] == 0xD1 and struct.unpack_from("<4I", d, 16) == id, "block: fields")
         need(le(d, 6, 2) == records, "block: records")
         fixed = 8 if self.m.is_local else None if self.m.keys_are_bytes else self.m.value_size
-        values, about = unpack(d, fixed, 1048576, self.m.strips)
+        values, about = unpack(d, fixed, 1048576, self.m.strips, self.seed)
         self.say("  block run %d number %d: %s" % (run, number, about))
         return values
 

@@ -14,7 +14,7 @@ import decode
 CORPUS = os.path.dirname(os.path.abspath(__file__))
 
 # Of each structure: (offset, type, name). What is added to a field is 1, unless it is named in OTHER.
-STRIPS = "32H length, 34H length, 36H length"  # of a block with strips, in addition
+STRIPS = "32I length, 36I crc, 40I length, 44I crc, 48I length"  # of a block with strips, in addition
 BLOCK = "5B flags, 6H records, 8I bytes, 12I unpacked, 16I partition, 20I epoch, 24I run, 28I block"
 LEAF = (
     "5B l, 6B b, 7B zero, 8I bytes, 12I partition, 16I epoch, 20I segment, 24I leaf, 28I n, 32Q first, 40Q last, 48I r, "
@@ -59,8 +59,8 @@ def structures(p):
         yield "index", "tail", at - (decode.le(p.index, at + 16, 8) - 32), decode.le(p.index, at + 16, 8), TAIL
 
 
-def forged(log, what, offset, size, seed, where, kind, add):
-    """The log with another value in one field, or None if that is the same."""
+def forged(log, what, offset, size, seed, where, kind, add, strips):
+    """The log with another value in one field. The checksum of a block with strips covers its header and their table."""
     data = bytearray(log)
     at = offset + where + (size - 32 if what == "tail" else 0)
     n = struct.calcsize(kind)
@@ -70,7 +70,8 @@ def forged(log, what, offset, size, seed, where, kind, add):
         checksum = offset + size - 32
         sealed = bytes(data[offset:checksum]) + bytes(data[checksum + 4 : offset + size])
     else:
-        checksum, sealed = offset, bytes(data[offset + 4 : offset + size])
+        end = offset + (32 + 8 * strips if what == "block" and data[offset + 5] & 8 else size)
+        checksum, sealed = offset, bytes(data[offset + 4 : end])
     data[checksum : checksum + 4] = decode.crc32c(sealed, seed).to_bytes(4, "little")
     return data
 
@@ -93,7 +94,7 @@ def main(deltafs, folder):
             for where, kind, field in [(4, "B", "type")] + list(fields(text)):
                 for add in OTHER.get((what, field), (1,)):
                     with open(path, "wb") as f:
-                        f.write(forged(original, what, offset, size, p.seed, where, kind, add))
+                        f.write(forged(original, what, offset, size, p.seed, where, kind, add, len(p.m.strips or ())))
                     run = subprocess.run([deltafs, "verify", copy], capture_output=True)
                     tried += 1
                     if run.returncode != 3:

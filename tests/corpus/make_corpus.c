@@ -329,7 +329,7 @@ static void make_dense(struct maker *m, const char *folder, const char *name)
 }
 
 /* Values in strips: some that pack well, noise that is not packed, columns that share a strip. The first block is so
- * short that it has no planes, the last so long that its table has longer numbers. */
+ * short that it has no planes; then comes a short one, and a long one. */
 static void make_strips(struct maker *m, const char *folder, const char *name)
 {
     maker_configure(m, folder, name, KEYS_U64, 1, 19, "x:f4,noise:u4,rank:u2,kind:u2,n:u4,c:u1,d:u2", CODEC_SNAPPY,

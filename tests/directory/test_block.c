@@ -3,6 +3,7 @@
 #include "directory/format/block.h"
 #include "directory/format/directory_format.h"
 #include "directory/format/planes.h"
+#include "structures.h"
 #include "unit_help.h"
 
 static const struct block_id here = {3, 5, 7, 11, 0};
@@ -327,7 +328,39 @@ static void test_elsewhere(void **state)
     block_fini(&b);
 }
 
-/* Only the strips that are wanted are unpacked, at once or later, and none of them is another. */
+/* A column by itself is that column of all values. */
+static void check_column(struct block *b, const struct block *all, size_t at, size_t size)
+{
+    size_t stride, n = b->count;
+    uint8_t *room = malloc(n * size);
+
+    CHECK(room != NULL);
+    const uint8_t *first = block_column(b, at, size, room, &stride);
+    for (size_t i = 0; i < n; i++)
+        CHECK(memcmp(first + i * stride, all->plain + 40 * i + at, size) == 0);
+    free(room);
+}
+
+/* Damage in the last strip is seen by who wants that strip, and by nobody else. */
+static void check_damaged_strip(struct sample *s, struct block *b)
+{
+    const uint32_t last = s->strips.bytes[s->strips.count - 1];
+    uint8_t wanted[40] = {0};
+    const struct block_of of = {.value_size = 40, .strips = &s->strips, .wanted = wanted};
+    struct error e;
+
+    memset(wanted, 1, 40 - last);
+    s->bytes[s->n - 1] ^= 1;
+    CHECK_IS(block_decode(b, s->bytes, s->n, &here, SEED, &of, s->count, "log", 7, &e), DELTAFS_OK);
+    CHECK_IS(block_want(b, NULL, &e), DELTAFS_ERR_DAMAGED);
+    char text[100];
+    snprintf(text, sizeof text, "log: damaged at offset 7: strip %u of the block does not match its checksum",
+             s->strips.count - 1);
+    assert_string_equal(e.text, text);
+    s->bytes[s->n - 1] ^= 1;
+}
+
+/* Only the strips that are wanted are looked at, at once or later, and none of them is another. */
 static void test_strips(void **state)
 {
     static const uint32_t strips[] = {1, 4, 7, 39};
@@ -355,12 +388,16 @@ static void test_strips(void **state)
             const struct block_of other = {.value_size = 40};
             CHECK_IS(block_decode(&b, s.bytes, s.n, &here, SEED, &of, s.count, "log", 0, &e), DELTAFS_OK);
             for (uint32_t at = 0, k = 0; k < s.strips.count; at += s.strips.bytes[k++])
-                CHECK_IS(b.strip[k].is_missing, memchr(wanted + at, 1, s.strips.bytes[k]) == NULL);
+                CHECK_IS(b.strip[k].planes == NULL, memchr(wanted + at, 1, s.strips.bytes[k]) == NULL);
             CHECK_IS(block_want(&b, more, &e), DELTAFS_OK);
+            for (size_t at = 0; at + 4 <= 40; at++)
+                if (memchr(more + at, 0, 4) == NULL)
+                    check_column(&b, &all, at, 4);
             CHECK_IS(block_join(&b, more, &e), DELTAFS_OK);
             for (size_t at = 0; at < 40 * (size_t)s.count; at++)
                 CHECK(!more[at % 40] || b.plain[at] == all.plain[at]);
             CHECK_IS(block_decode(&b, s.bytes, s.n, &here, SEED, &other, s.count, "log", 0, &e), DELTAFS_ERR_DAMAGED);
+            check_damaged_strip(&s, &b);
             sample_fini(&s);
         }
     }
@@ -416,7 +453,7 @@ static void check_truncated(int is_any)
         CHECK_IS(sample_decode(&s, &b, cut, n), DELTAFS_ERR_DAMAGED);
         /* With a right checksum, too. */
         if (n >= 8) {
-            log_seal(SEED, cut, n);
+            structures_seal_block(SEED, cut, n, s.strips.count);
             CHECK_IS(sample_decode(&s, &b, cut, n), DELTAFS_ERR_DAMAGED);
         }
         free(cut);
@@ -451,7 +488,7 @@ static void test_forged(void **state)
                 memcpy(forged, s.bytes, s.n);
                 for (uint64_t k = rng_below(&r, 3) + 1; k > 0; k--)
                     forged[rng_below(&r, s.n)] = (uint8_t)(rng_below(&r, 3) ? rng_next(&r) : 0xff);
-                log_seal(SEED, forged, s.n);
+                structures_seal_block(SEED, forged, s.n, s.strips.count);
                 if (sample_decode(&s, &b, forged, s.n) == DELTAFS_OK) {
                     for (uint32_t k = 0; k < b.count; k++) {
                         size_t size;

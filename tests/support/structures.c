@@ -44,12 +44,45 @@ static void seal_trailer(uint32_t seed, uint8_t *bytes, size_t at)
     put_u32(t, crc32c(crc32c(seed, t - before, before), t + 4, TAIL_TRAILER_SIZE - 4));
 }
 
+void structures_seal_block(uint32_t seed, uint8_t *block, size_t n, uint32_t strips)
+{
+    size_t table = BLOCK_HEADER_SIZE + BLOCK_TABLE_ENTRY * strips, at = table;
+
+    if (n < table || !(block[5] & BLOCK_FLAG_STRIPS)) {
+        log_seal(seed, block, n);
+        return;
+    }
+    for (uint8_t *entry = block + BLOCK_HEADER_SIZE; entry < block + table; entry += BLOCK_TABLE_ENTRY) {
+        size_t length = get_u32(entry) >> 1;
+        if (length > n - at)
+            break;
+        put_u32(entry + 4, crc32c(seed, block + at, length));
+        at += length;
+    }
+    log_seal(seed, block, table);
+}
+
+/* The number of strips with which the lengths in the table make up the block. */
+static uint32_t count_strips(const uint8_t *block, size_t n)
+{
+    uint64_t strips = 0;
+
+    for (uint32_t i = 0; i < STRIPS_COUNT_MAX && BLOCK_HEADER_SIZE + BLOCK_TABLE_ENTRY * (i + 1) <= n; i++) {
+        strips += get_u32(block + BLOCK_HEADER_SIZE + BLOCK_TABLE_ENTRY * i) >> 1;
+        if (BLOCK_HEADER_SIZE + BLOCK_TABLE_ENTRY * (i + 1) + strips == n)
+            return i + 1;
+    }
+    return 0;
+}
+
 void structures_seal_log(uint32_t seed, uint8_t *bytes, size_t n)
 {
     for (size_t at = 0, length; at<n; at += length> 0 ? length : 1) {
         length = structure_length(bytes, n, at);
         if (length > 0 && bytes[at + 4] == FORMAT_TAIL)
             seal_trailer(seed, bytes, at);
+        else if (length > 0 && bytes[at + 4] == FORMAT_BLOCK)
+            structures_seal_block(seed, bytes + at, length, count_strips(bytes + at, length));
         else if (length > 0)
             log_seal(seed, bytes + at, length);
     }

@@ -9,6 +9,8 @@
 
 /* The bytes of the structure that begins at `at` of bytes[0 .. n); 0 if none does. */
 size_t structure_length(const uint8_t *bytes, size_t n, size_t at);
+/* Seal a block, and its strips, if its flags say that it has them. */
+void structures_seal_block(uint32_t seed, uint8_t *block, size_t n, uint32_t strips);
 /* Seal all structures of a log; what is no structure is passed over byte by byte. */
 void structures_seal_log(uint32_t seed, uint8_t *bytes, size_t n);
 /* Seal the header and the batches of an extent log, as far as they have lengths that can be. */

@@ -1,6 +1,7 @@
 /* Values of one size are laid out in bit planes before they are packed: a schema's columns come out of that without
  * knowing the schema. Where packing does not help, the values stand as they are. */
 #include "base/coding.h"
+#include "base/crc32c.h"
 #include "base/short_copy.h"
 #include "directory/format/block.h"
 #include "directory/format/pack.h"
@@ -14,8 +15,7 @@
 #define BLOCK_WELL    64 /* and pack well from that many on: */
 #define BLOCK_STRETCH 4  /* for these a block may be longer than asked for by this factor */
 
-#define BLOCK_TABLE_SHORT 32768u /* below, lengths of strips are u16 */
-#define BLOCK_TABLE_MAX   (STRIPS_COUNT_MAX * sizeof(uint32_t))
+#define BLOCK_TABLE_MAX (STRIPS_COUNT_MAX * BLOCK_TABLE_ENTRY)
 
 #define BLOCK_SIZE_BYTES 3 /* of the varint of a value's size, at most */
 
@@ -173,30 +173,20 @@ static int block_lay_out(struct block_writer *w, size_t *length, struct error *e
     return DELTAFS_OK;
 }
 
-/* Bytes of each length in the table of a block in strips. */
-static size_t block_table_width(size_t unpacked)
-{
-    return unpacked < BLOCK_TABLE_SHORT ? sizeof(uint16_t) : sizeof(uint32_t);
-}
-
 /* Pack each strip by itself, if that helps it. */
 static size_t block_pack_strips(struct block_writer *w, size_t unpacked, size_t plain)
 {
     const struct strips *strips = &w->strips;
-    size_t width = block_table_width(unpacked), planes = unpacked / (size_t)w->value_size;
+    size_t planes = unpacked / (size_t)w->value_size;
     const uint8_t *from = w->layout.bytes;
-    uint8_t *table = w->out.bytes + BLOCK_HEADER_SIZE, *to = table + width * strips->count;
+    uint8_t *table = w->out.bytes + BLOCK_HEADER_SIZE, *to = table + BLOCK_TABLE_ENTRY * strips->count;
 
-    for (uint32_t i = 0; i < strips->count; i++, table += width) {
+    for (uint32_t i = 0; i < strips->count; i++, table += BLOCK_TABLE_ENTRY) {
         size_t n = planes * strips->bytes[i], packed = pack_compress(from, n, to);
         int is_packed = packed < n - (n >> BLOCK_MIN_GAIN_SHIFT);
         if (!is_packed)
             memcpy(to, from, packed = n);
-        uint32_t entry = (uint32_t)packed << 1 | (unsigned)is_packed;
-        if (width == sizeof(uint16_t))
-            put_u16(table, (uint16_t)entry);
-        else
-            put_u32(table, entry);
+        put_u32(table, (uint32_t)packed << 1 | (unsigned)is_packed);
         from += n;
         to += packed;
     }
@@ -223,6 +213,23 @@ static uint8_t block_flags(const struct block_writer *w)
     if (w->count < BLOCK_PLANES_MIN)
         return BLOCK_FLAG_SNAPPY;
     return w->strips.count > 0 ? BLOCK_FLAG_STRIPS : BLOCK_FLAG_PLANES | BLOCK_FLAG_SNAPPY;
+}
+
+/* How much of a block the checksum in front covers: strips have their own, in the table. */
+static size_t block_sealed(uint8_t flags, const struct strips *strips, size_t length)
+{
+    return flags & BLOCK_FLAG_STRIPS ? BLOCK_HEADER_SIZE + BLOCK_TABLE_ENTRY * strips->count : length;
+}
+
+static void block_seal_strips(const struct strips *strips, uint32_t seed, uint8_t *table)
+{
+    const uint8_t *strip = table + BLOCK_TABLE_ENTRY * strips->count;
+
+    for (uint32_t i = 0; i < strips->count; i++, table += BLOCK_TABLE_ENTRY) {
+        size_t n = get_u32(table) >> 1;
+        put_u32(table + 4, crc32c(seed, strip, n));
+        strip += n;
+    }
 }
 
 int block_writer_close(struct block_writer *w, const struct block_id *id, uint32_t seed, size_t *length,
@@ -262,7 +269,9 @@ int block_writer_close(struct block_writer *w, const struct block_id *id, uint32
     *length = BLOCK_HEADER_SIZE + packed;
     for (; id->is_values && *length % VALUES_ALIGN != 0; ++*length)
         h[*length] = 0;
-    log_seal(seed, h, *length);
+    if (flags & BLOCK_FLAG_STRIPS)
+        block_seal_strips(&w->strips, seed, h + BLOCK_HEADER_SIZE);
+    log_seal(seed, h, block_sealed(flags, &w->strips, *length));
     block_writer_clear(w);
     return DELTAFS_OK;
 }
@@ -324,19 +333,19 @@ static const char *block_check_header(const uint8_t *h, size_t n, const struct b
 /* Find the strips by their table; returns a text on what is wrong, or NULL. */
 static const char *block_find_strips(struct block *b, const uint8_t *payload, size_t packed, size_t unpacked)
 {
-    size_t width = block_table_width(unpacked), planes = unpacked / (size_t)b->value_size;
-    size_t at = width * b->strips->count;
+    size_t planes = unpacked / (size_t)b->value_size, at = BLOCK_TABLE_ENTRY * b->strips->count;
+    const uint8_t *entry = payload;
 
-    for (uint32_t i = 0; i < b->strips->count; i++) {
+    for (uint32_t i = 0; i < b->strips->count && at <= packed; i++, entry += BLOCK_TABLE_ENTRY) {
+        uint32_t length = get_u32(entry);
         struct block_strip *strip = &b->strip[i];
-        if (at > packed)
-            break;
-        uint32_t entry = width == sizeof(uint16_t) ? get_u16(payload + width * i) : get_u32(payload + width * i);
-        *strip = (struct block_strip){payload + at, entry >> 1, entry & 1, 1};
+        *strip = (struct block_strip){
+            .bytes = payload + at, .length = length >> 1, .is_packed = length & 1, .checksum = get_u32(entry + 4)};
         at += strip->length;
         if (at > packed || (!strip->is_packed && strip->length != planes * b->strips->bytes[i]))
             return "a strip of the block has a wrong length";
     }
+    b->end = payload + packed;
     return at == packed ? NULL : "the lengths of the block's strips do not add up";
 }
 
@@ -345,25 +354,56 @@ static int is_any_wanted(const uint8_t *wanted, size_t n)
     return !wanted || memchr(wanted, 1, n) != NULL;
 }
 
+/* The planes of strip `i`, `n` bytes: where they are stored, or at `to`. */
+static int block_open_strip(struct block *b, uint32_t i, uint8_t *to, size_t n, struct error *e)
+{
+    struct block_strip *strip = &b->strip[i];
+
+    if (crc32c(b->seed, strip->bytes, strip->length) != strip->checksum)
+        return error_damaged(e, b->path, b->offset, "strip %u of the block does not match its checksum", i);
+    if (strip->is_packed) {
+        if (pack_decompress(strip->bytes, strip->length, to, n) != 0)
+            return error_damaged(e, b->path, b->offset, "strip %u of the block cannot be unpacked", i);
+        strip->planes = to;
+    } else if (b->end - (strip->bytes + n) < PLANES_SLACK) {
+        memcpy(to, strip->bytes, n);
+        strip->planes = to;
+    } else {
+        strip->planes = strip->bytes;
+    }
+    return DELTAFS_OK;
+}
+
 int block_want(struct block *b, const uint8_t *wanted, struct error *e)
+{
+    size_t planes = planes_length(b->count, 1);
+    uint8_t *to = b->payload.bytes;
+    int status = DELTAFS_OK;
+
+    for (uint32_t i = 0; b->strips && i < b->strips->count && status == DELTAFS_OK; i++) {
+        size_t bytes = b->strips->bytes[i];
+        if (!b->strip[i].planes && is_any_wanted(wanted, bytes))
+            status = block_open_strip(b, i, to, planes * bytes, e);
+        to += planes * bytes;
+        wanted += wanted ? bytes : 0;
+    }
+    return status;
+}
+
+/* Let all planes that there are stand together, where b->planes says. */
+static void block_settle(struct block *b)
 {
     size_t planes = planes_length(b->count, 1);
     uint8_t *to = b->payload.bytes;
 
     for (uint32_t i = 0; b->strips && i < b->strips->count; i++) {
-        struct block_strip *strip = &b->strip[i];
-        size_t bytes = b->strips->bytes[i], n = planes * bytes;
-        if (strip->is_missing && is_any_wanted(wanted, bytes)) {
-            if (!strip->is_packed)
-                memcpy(to, strip->bytes, n);
-            else if (pack_decompress(strip->bytes, strip->length, to, n) != 0)
-                return error_damaged(e, b->path, b->offset, "the block cannot be unpacked");
-            strip->is_missing = 0;
+        size_t n = planes * b->strips->bytes[i];
+        if (b->strip[i].planes && b->strip[i].planes != to) {
+            memcpy(to, b->strip[i].planes, n);
+            b->strip[i].planes = to;
         }
         to += n;
-        wanted += wanted ? bytes : 0;
     }
-    return DELTAFS_OK;
 }
 
 static const char *block_unpack(struct block *b, const uint8_t *payload, size_t packed, size_t unpacked, uint8_t flags,
@@ -411,7 +451,8 @@ int block_decode(struct block *b, const uint8_t *bytes, size_t n, const struct b
     }
     if (n < BLOCK_HEADER_SIZE || length == 0)
         return error_damaged(e, path, offset, "there is no block");
-    if (!log_is_sealed(seed, bytes, length))
+    size_t sealed = of->strips ? block_sealed(bytes[5], of->strips, length) : length;
+    if (sealed > length || !log_is_sealed(seed, bytes, sealed))
         return error_damaged(e, path, offset, "a block of %zu bytes does not match its checksum", length);
     const char *wrong = block_check_header(bytes, n, id, of, count);
     if (wrong)
@@ -430,6 +471,7 @@ int block_decode(struct block *b, const uint8_t *bytes, size_t n, const struct b
     b->count = count;
     b->value_size = value_size;
     b->strips = bytes[5] & BLOCK_FLAG_STRIPS ? of->strips : NULL;
+    b->seed = seed;
     b->path = path;
     b->offset = offset;
     wrong = block_unpack(b, bytes + BLOCK_HEADER_SIZE, n - BLOCK_HEADER_SIZE, unpacked, bytes[5],
@@ -443,18 +485,31 @@ int block_join(struct block *b, const uint8_t *wanted, struct error *e)
         return DELTAFS_OK;
     int status = buffer_reserve(&b->values, b->count * (size_t)b->value_size + 1, "a block", e);
     if (status == DELTAFS_OK) {
+        block_settle(b);
         planes_join(b->planes, b->count, (size_t)b->value_size, wanted, b->values.bytes);
         b->plain = b->values.bytes;
     }
     return status;
 }
 
-const uint8_t *block_column(const struct block *b, size_t at, size_t size, uint8_t *to, size_t *stride)
+/* The planes of the `size` bytes from `at` on in each value. */
+static const uint8_t *block_planes(struct block *b, size_t at, size_t size)
+{
+    size_t start = 0;
+
+    for (uint32_t i = 0; b->strips && i < b->strips->count; start += b->strips->bytes[i++])
+        if (at >= start && at + size <= start + b->strips->bytes[i])
+            return b->strip[i].planes + planes_length(b->count, at - start);
+    block_settle(b);
+    return b->planes + planes_length(b->count, at);
+}
+
+const uint8_t *block_column(struct block *b, size_t at, size_t size, uint8_t *to, size_t *stride)
 {
     *stride = b->plain ? (size_t)b->value_size : size;
     if (b->plain)
         return b->plain + at;
-    planes_join(b->planes + planes_length(b->count, at), b->count, size, NULL, to);
+    planes_join(block_planes(b, at, size), b->count, size, NULL, to);
     return to;
 }
 
@@ -469,6 +524,11 @@ const uint8_t *block_value(struct block *b, uint32_t i, size_t *size)
     *size = (size_t)b->value_size;
     if (b->plain)
         return b->plain + i * *size;
-    planes_get(b->planes, b->count, *size, i, b->values.bytes);
+    uint8_t *to = b->values.bytes;
+    for (uint32_t k = 0; b->strips && k < b->strips->count; to += b->strips->bytes[k++])
+        if (b->strip[k].planes)
+            planes_get(b->strip[k].planes, b->count, b->strips->bytes[k], i, to);
+    if (!b->strips)
+        planes_get(b->planes, b->count, *size, i, to);
     return b->values.bytes;
 }

@@ -61,12 +61,13 @@ void block_writer_set(struct block_writer *w, const uint8_t *source, const uint3
 int block_writer_close(struct block_writer *w, const struct block_id *id, uint32_t seed, size_t *length,
                        struct error *e);
 
-/* A strip's planes, as they are stored. */
+/* A strip as it is stored. */
 struct block_strip {
     const uint8_t *bytes;
+    const uint8_t *planes; /* NULL: they have not been wanted */
     uint32_t length;
-    uint8_t is_packed;
-    uint8_t is_missing; /* among the planes */
+    uint32_t checksum;
+    int is_packed;
 };
 
 /* A decoded block. Grows its memory as needed and can be used for one block after the other. */
@@ -78,7 +79,9 @@ struct block {
     /* Of a block in strips; NULL otherwise. */
     const struct strips *strips;
     struct block_strip strip[STRIPS_COUNT_MAX];
-    const char *path; /* for messages */
+    const uint8_t *end; /* of what is stored of them */
+    uint32_t seed;      /* of their checksums */
+    const char *path;   /* for messages */
     uint64_t offset;
     struct buffer values;  /* in record order, one after the other */
     struct buffer ends;    /* uint32_t: where each value ends, if sizes differ */
@@ -104,7 +107,7 @@ size_t block_values_length(const uint8_t *header);
 int block_join(struct block *b, const uint8_t *wanted, struct error *e);
 /* One column, of `size` bytes from `at` on in each value, all of them wanted: its values one after the other in `to`,
  * or where they are already. Returns the first; *stride is from one to the next. */
-const uint8_t *block_column(const struct block *b, size_t at, size_t size, uint8_t *to, size_t *stride);
+const uint8_t *block_column(struct block *b, size_t at, size_t size, uint8_t *to, size_t *stride);
 /* Value `i` (below count), valid until the next call for this block. */
 const uint8_t *block_value(struct block *b, uint32_t i, size_t *size);
 

@@ -25,6 +25,8 @@
 #define BLOCK_FLAG_VARIABLE 0x04 /* unpacked: the values' sizes as varints, then the values */
 #define BLOCK_FLAG_STRIPS   0x08 /* bit planes, the strips (strips.h) packed by themselves */
 #define BLOCK_FLAGS_KNOWN   0x0f
+/* Table of strips, in front of them:  0 u32 stored bytes * 2 + 1 if packed   4 u32 checksum of the stored bytes */
+#define BLOCK_TABLE_ENTRY 8
 
 /* Block in a value log, where records stay with their writer (the manifest's line Local): as one in the data log, but
  * 16 u32 writer   20 u32 epoch   24 u64 its offset in the log

@@ -11,13 +11,14 @@
 #include "directory/format/directory_format.h"
 #include "directory/read/gather.h"
 
-#define LOGS_OPEN  64                  /* value logs at a time */
-#define PIECES     64                  /* read at a time, no more than LOGS_OPEN, */
-#define PIECE_MAX  ((size_t)256 << 10) /* of so many bytes each, about */
-#define PIECES_MAX ((size_t)8 << 20)   /* and all of them */
-#define READ_MAX   ((uint64_t)2 << 20) /* bytes read at first of a block whose length is not known */
-#define PIECE_GAP  3                   /* times that number may lie between two such blocks of a piece */
-#define JOIN_SHARE 8                   /* a block is joined for more than this part of its values */
+#define LOGS_OPEN   64                  /* value logs at a time */
+#define PIECES      64                  /* read at a time, no more than LOGS_OPEN, */
+#define PIECE_MAX   ((size_t)256 << 10) /* of so many bytes each, about */
+#define PIECES_MAX  ((size_t)8 << 20)   /* and all of them; */
+#define PIECES_NEAR ((size_t)128 << 10) /* while reads are quick, only what stays in the processor's cache */
+#define READ_MAX    ((uint64_t)2 << 20) /* bytes read at first of a block whose length is not known */
+#define PIECE_GAP   3                   /* times that number may lie between two such blocks of a piece */
+#define JOIN_SHARE  8                   /* a block is joined for more than this part of its values */
 
 struct values_log {
     int is_open;
@@ -39,6 +40,7 @@ struct gather {
     struct values_log log[LOGS_OPEN];
     uint64_t clock;
     int does_check; /* headers */
+    int is_slow;    /* the last pieces came from storage */
     size_t reported_count;
     struct buffer reported; /* uint32_t: writers whose damaged headers have been reported */
     struct buffer positions, values;
@@ -362,7 +364,7 @@ static int gather_take_target(struct stage *s, const struct piece *p, const stru
 /* ---- Pieces ---- */
 
 /* The next piece, from target `first` of `count` on. */
-static struct piece gather_cut_piece(struct stage *s, const struct target *t, size_t count, size_t first)
+static struct piece gather_cut_piece(struct stage *s, const struct target *t, size_t count, size_t first, size_t most)
 {
     struct piece p = {
         .first = first, .end = first, .file = &s->p->data, .size = &s->p->data_size, .offset = t[first].offset};
@@ -377,7 +379,7 @@ static struct piece gather_cut_piece(struct stage *s, const struct target *t, si
     for (; p.end < count && t[p.end].log == t[first].log; p.end++) {
         uint64_t offset = t[p.end].offset, length = s->ref[t[p.end].first].place.at.length;
         uint64_t gap = s->is_values ? PIECE_GAP * length : 0;
-        if (offset > *p.size || (p.end > first && (offset > end + gap || offset - p.offset > PIECE_MAX)))
+        if (offset > *p.size || (p.end > first && (offset > end + gap || offset - p.offset > most)))
             break;
         end = offset + length > end ? offset + length : end;
     }
@@ -403,7 +405,7 @@ static int gather_take_pieces(struct stage *s, const struct target *t, const str
         if (pieces[i].length > 0)
             fetch[reads++] = (struct fetch){
                 .file = pieces[i].file, .offset = pieces[i].offset, .length = pieces[i].length, .bytes = at};
-    fetch_all(s->r->team, fetch, reads);
+    s->g->is_slow = fetch_all(s->r->team, fetch, reads);
     reads = 0;
     for (size_t i = 0; i < count; i++) {
         const struct fetch *f = pieces[i].length > 0 ? &fetch[reads++] : NULL;
@@ -499,9 +501,9 @@ static int gather_take_targets(struct stage *s, size_t targets, struct error *e)
     int status = DELTAFS_OK;
 
     for (size_t at = 0; status == DELTAFS_OK && at < targets && !s->is_full;) {
-        size_t count = 0, total = 0;
-        for (; at < targets && count < PIECES && total < PIECES_MAX; total += pieces[count++].length) {
-            pieces[count] = gather_cut_piece(s, t, targets, at);
+        size_t count = 0, total = 0, most = s->g->is_slow ? PIECES_MAX : PIECES_NEAR;
+        for (; at < targets && count < PIECES && total < most; total += pieces[count++].length) {
+            pieces[count] = gather_cut_piece(s, t, targets, at, most < PIECE_MAX ? most : PIECE_MAX);
             at = pieces[count].end;
         }
         status = gather_take_pieces(s, t, pieces, count, total, e);

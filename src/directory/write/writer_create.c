@@ -9,11 +9,22 @@
 #include "directory/format/value_log.h"
 #include "io/volume.h"
 
+#define STRIPS_STRETCH   4          /* blocks in strips are longer than asked for by this factor, */
+#define STRIPS_BLOCK_MAX (1u << 20) /* and at most this, unless more is asked for */
+
 /* What follows from the kind of keys, the caller's values, and where they are stored. */
 static void configure_sizes(struct writer_config *c)
 {
     c->value_size = c->place == LAYOUT_LOCAL ? POSITION_SIZE : c->keys == KEYS_BYTES ? -1 : c->caller_size;
     c->reserved = deltafs_private_writer_blob(c);
+}
+
+/* Strips that are longer pack better, and a reader of a few columns has fewer of them to find. */
+static void configure_block(struct writer_config *c, const deltafs_options *o)
+{
+    c->block = deltafs_private_options_number(o, OPTION_BLOCK);
+    if (c->strips.count > 0)
+        c->block = c->block < STRIPS_BLOCK_MAX / STRIPS_STRETCH ? c->block * STRIPS_STRETCH : STRIPS_BLOCK_MAX;
 }
 
 int deltafs_private_writer_configure(struct writer_config *c, const char *path, const deltafs_options *o,
@@ -30,7 +41,6 @@ int deltafs_private_writer_configure(struct writer_config *c, const char *path, 
         .volumes = deltafs_private_options_text(o, OPTION_VOLUMES),
         .codec = (enum option_codec)deltafs_private_options_number(o, OPTION_CODEC),
         .sync = (enum option_sync)deltafs_private_options_number(o, OPTION_SYNC),
-        .block = deltafs_private_options_number(o, OPTION_BLOCK),
         .memory = deltafs_private_options_number(o, OPTION_MEMORY),
         .old_label = (enum option_old_label)deltafs_private_options_number(o, OPTION_OLD_LABEL),
         .is_async = deltafs_private_options_number(o, OPTION_COMMIT) == COMMIT_ASYNC,
@@ -52,7 +62,10 @@ int deltafs_private_writer_configure(struct writer_config *c, const char *path, 
     volumes_fini(&v);
     /* Whoever looks up keys of an index needs all of a value. */
     int has_strips = c->codec == CODEC_SNAPPY && c->keys == KEYS_U64 && c->place == LAYOUT_PARTITIONED && !c->is_index;
-    return status == DELTAFS_OK && has_strips ? strips_make(&c->strips, c->schema, e) : status;
+    if (status == DELTAFS_OK && has_strips)
+        status = strips_make(&c->strips, c->schema, e);
+    configure_block(c, o);
+    return status;
 }
 
 int deltafs_private_writer_share(struct writer_config *c, uint32_t writers, struct error *e)
@@ -241,6 +254,7 @@ int deltafs_private_writer_inspect(struct writer_config *c, const char *path, co
     if (status == DELTAFS_OK) {
         *schema = m.schema;
         inspect_manifest(c, &m);
+        configure_block(c, o);
     }
     manifest_fini(&m);
     return status;
