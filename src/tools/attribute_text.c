@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "tools/attribute_text.h"
+#include "tools/number_text.h"
 #include "tools/text.h"
 
 #define SHOWN_TEXT 4096
@@ -146,10 +147,10 @@ void attribute_dimension_text(const struct deltafs_attribute *a, char *out, size
 
 static void print_unit(const struct deltafs_attribute *a)
 {
-    char number[TEXT_FLOAT_ROOM], symbols[ATTRIBUTE_DIMENSION_ROOM];
+    char number[NUMBER_TEXT_ROOM], symbols[ATTRIBUTE_DIMENSION_ROOM];
 
     attribute_dimension_text(a, symbols, sizeof symbols);
-    text_float(a->unit_si, number);
+    number_text_float(a->unit_si, number);
     if (a->unit_si != 1 || *symbols == '\0')
         printf(" %s", number);
     if (*symbols != '\0')
@@ -165,14 +166,14 @@ static int is_text(const struct deltafs_attribute *a)
 
 static void print_number(FILE *out, const struct deltafs_attribute *a, size_t i, int is_json)
 {
-    char text[TEXT_FLOAT_ROOM];
+    char text[NUMBER_TEXT_ROOM];
 
     if (a->type == DELTAFS_ATTRIBUTE_I8) {
         fprintf(out, "%" PRId64, ((const int64_t *)a->value)[i]);
     } else if (a->type == DELTAFS_ATTRIBUTE_U8) {
         fprintf(out, "%" PRIu64, ((const uint64_t *)a->value)[i]);
     } else {
-        text_float(((const double *)a->value)[i], text);
+        number_text_float(((const double *)a->value)[i], text);
         fprintf(out, is_json && strchr(text, 'n') ? "\"%s\"" : "%s", text); /* JSON has no nan and inf */
     }
 }
@@ -204,7 +205,7 @@ void attribute_print(const struct deltafs_attribute *a, size_t most)
 static void attribute_json(FILE *out, const struct deltafs_attribute *a)
 {
     static const char *const types[] = {"", "f8", "i8", "u8", "text", "expression", "column"};
-    char number[TEXT_FLOAT_ROOM];
+    char number[NUMBER_TEXT_ROOM];
 
     fprintf(out, "{\"name\": \"%s\", \"from\": %" PRIu64 ", \"type\": \"%s\", \"value\": ", a->name, a->from,
             types[a->type]);
@@ -218,7 +219,7 @@ static void attribute_json(FILE *out, const struct deltafs_attribute *a)
     }
     fputs(a->count > 1 && !is_text(a) ? "]" : "", out);
     if (a->unit_si != 0) {
-        text_float(a->unit_si, number);
+        number_text_float(a->unit_si, number);
         fprintf(out, ", \"unitSI\": %s, \"unitDimension\": [", number);
         for (size_t i = 0; i < DIMENSIONS; i++)
             fprintf(out, "%s%.15g", i > 0 ? ", " : "", a->unit_dimension[i]);

@@ -1,7 +1,8 @@
-#include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "tools/caret.h"
+#include "tools/number_text.h"
 #include "tools/print.h"
 #include "tools/report.h"
 #include "tools/text.h"
@@ -246,24 +247,41 @@ static void print_hex(const struct printer *p, const void *bytes, size_t n)
     fputs(quote, p->out);
 }
 
-static void print_number(const struct printer *p, uint64_t n, int width)
+/* Text of `n` characters, at the right of its column in a table. */
+static void print_right(const struct printer *p, const char *text, size_t n, size_t width)
 {
-    fprintf(p->out, "%*" PRIu64, p->format == PRINT_TABLE ? width : 0, n);
+    for (; p->format == PRINT_TABLE && n < width; width--)
+        putc(' ', p->out);
+    fwrite(text, 1, n, p->out);
+}
+
+static void print_unsigned(const struct printer *p, uint64_t v, size_t width)
+{
+    char text[NUMBER_TEXT_ROOM];
+
+    print_right(p, text, number_text_unsigned(v, text), width);
+}
+
+static void print_signed(const struct printer *p, int64_t v, size_t width)
+{
+    char text[NUMBER_TEXT_ROOM];
+
+    print_right(p, text, number_text_signed(v, text), width);
 }
 
 static void print_float(const struct printer *p, double v)
 {
-    char text[TEXT_FLOAT_ROOM];
+    char text[NUMBER_TEXT_ROOM];
 
-    text_float(v, text);
-    if (p->format == PRINT_TABLE && strchr(text, 'n'))
-        fprintf(p->out, "%*s", FIELD_WIDTH, text);
-    else if (p->format == PRINT_TABLE)
+    if (p->format == PRINT_TABLE && isfinite(v)) {
         fprintf(p->out, "%*.7g", FIELD_WIDTH, v);
-    else if (print_is_json(p) && strchr(text, 'n'))
+        return;
+    }
+    size_t n = number_text_float(v, text);
+    if (print_is_json(p) && !isfinite(v))
         fprintf(p->out, "\"%s\"", text); /* nan and inf: JSON has no numbers for them */
     else
-        fputs(text, p->out);
+        print_right(p, text, n, FIELD_WIDTH);
 }
 
 static void print_missing(const struct printer *p)
@@ -295,10 +313,10 @@ static void print_field(const struct printer *p, const struct deltafs_field *f, 
             print_float(p, f->size == 4 ? (double)f4 : f8);
         break;
     case 'i':
-        fprintf(p->out, "%*" PRId64, p->format == PRINT_TABLE ? FIELD_WIDTH : 0, (int64_t)(bits << unused) >> unused);
+        print_signed(p, (int64_t)(bits << unused) >> unused, FIELD_WIDTH);
         break;
     case 'u':
-        print_number(p, bits, FIELD_WIDTH);
+        print_unsigned(p, bits, FIELD_WIDTH);
         break;
     case 'S':
         print_text(p, (const char *)bytes, strnlen((const char *)bytes, f->size), FIELD_WIDTH);
@@ -331,9 +349,9 @@ static void print_row(struct printer *p, const struct deltafs_record *r)
     if (r->key_bytes)
         print_text(p, r->key_bytes, r->key_size, KEY_WIDTH);
     else
-        print_number(p, r->key, KEY_WIDTH);
+        print_unsigned(p, r->key, KEY_WIDTH);
     print_next(p, "", "epoch");
-    print_number(p, r->label, FIELD_WIDTH);
+    print_unsigned(p, r->label, FIELD_WIDTH);
     for (size_t i = 0; i < p->chosen_count; i++) {
         const struct deltafs_field *f = deltafs_schema_field(p->schema, p->chosen[i]);
         print_next(p, print_prefix(f), f->name);
@@ -341,7 +359,7 @@ static void print_row(struct printer *p, const struct deltafs_record *r)
     }
     if (!p->schema) {
         print_next(p, "", "size");
-        print_number(p, r->size, FIELD_WIDTH);
+        print_unsigned(p, r->size, FIELD_WIDTH);
         print_next(p, "", "value");
         print_hex(p, r->value, r->size);
     }

@@ -1,6 +1,5 @@
 #include <ctype.h>
 #include <errno.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,21 +124,6 @@ int text_number(const char *text, uint64_t *out)
         return -1;
     *out = v;
     return 0;
-}
-
-void text_float(double v, char out[TEXT_FLOAT_ROOM])
-{
-    if (isnan(v) || isinf(v)) {
-        strcpy(out, isnan(v) ? "nan" : v < 0 ? "-inf" : "inf");
-        return;
-    }
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(out, TEXT_FLOAT_ROOM, "%.*g", digits, v);
-        if (strtod(out, NULL) == v)
-            break;
-    }
-    if (!strpbrk(out, ".e"))
-        strcat(out, ".0");
 }
 
 const char *text_path(const char *name)

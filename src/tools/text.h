@@ -44,12 +44,6 @@ void text_print_kept(void);
 /* An unsigned number, decimal or hexadecimal after 0x; the whole text. Returns 0, or -1. */
 int text_number(const char *text, uint64_t *out);
 
-#define TEXT_FLOAT_ROOM 40 /* for any number that text_float writes */
-
-/* The fewest digits (of 15, 16, 17) that read back as the same double; "nan", "inf", "-inf". Always has a '.', an 'e'
- * or letters, to show that it is a float. */
-void text_float(double v, char out[TEXT_FLOAT_ROOM]);
-
 /* A path without the prefix of MPI-IO's names, `deltafs:`. */
 const char *text_path(const char *name);
 

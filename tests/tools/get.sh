@@ -29,7 +29,7 @@ header=key,epoch,x,y,a,b,t,v
 {
     printf '2,5,-0.0,0.1,127,1,"x\ny\\\351\001",ffffff\n'
 } >"$work/csv2"
-echo "$last,9,1.0000000200408773e+20,4.94065645841247e-324,0,256,12345678,000000" >"$work/csv3"
+echo "$last,9,1.0000000200408773e+20,5e-324,0,256,12345678,000000" >"$work/csv3"
 
 # ---- CSV, and the order of the answers
 

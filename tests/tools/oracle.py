@@ -23,6 +23,8 @@ def text_float(v):
         return "nan"
     if v in (float("inf"), float("-inf")):
         return "inf" if v > 0 else "-inf"
+    if not 1e15 <= abs(v) < 1e17:
+        return repr(v)
     for digits in (15, 16, 17):
         text = "%.*g" % (digits, v)
         if float(text) == v:
