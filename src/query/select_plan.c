@@ -163,9 +163,9 @@ int plan_make(struct plan *p, const struct manifest *m, const struct deltafs_sel
     if (m->schema[0] != '\0' && deltafs_schema_parse(m->schema, &p->schema) != DELTAFS_OK)
         return error_set(e, DELTAFS_ERR_SCHEMA, "%s", deltafs_errmsg(NULL));
     if ((o->by != NULL) != (o->top > 0))
-        status =
-            error_set(e, DELTAFS_ERR_INVALID, "%s",
-                      o->by ? "by: give top, too: the number of rows" : "top: give by, too: the value to order by");
+        status = error_set(e, DELTAFS_ERR_INVALID, "%s",
+                           o->by ? "by needs top, the number of rows ('--top N' of a command)"
+                                 : "top needs by, the value to order by ('--by EXPR' of a command)");
     if (status == DELTAFS_OK)
         status = plan_parse("where", o->where, &p->where, e);
     if (status == DELTAFS_OK)

@@ -256,7 +256,7 @@ class Directories(unittest.TestCase):
             self.assertEqual(d.select("r > x", top=1, by="r", fields=["r"]).dtype.names, ("key", "epoch", "r"))
             for arguments, message in (
                 ({"where": "x > nothing"}, "where: offset 4: .*'nothing'"),
-                ({"top": 3}, "top: give by, too"),
+                ({"top": 3}, "top needs by, the value to order by"),
             ):
                 with self.assertRaisesRegex(deltafs.InvalidError, message):
                     d.select(**arguments)

@@ -52,9 +52,9 @@ long=$(printf 'ux + %.0s' $(seq 40))
 expect 2 "$deltafs" select "$work/d" --where "$long uz > 1"
 says "where: offset 201"
 expect 2 "$deltafs" select "$work/d" --top 3
-says "top: give by, too"
+says "deltafs: select: top needs by, the value to order by ('--by EXPR' of a command)"
 expect 2 "$deltafs" select "$work/d" --by ux
-says "by: give top, too"
+says "deltafs: select: by needs top, the number of rows ('--top N' of a command)"
 for format in raw xml ''; do
     expect 2 "$deltafs" select "$work/d" --format "$format"
     says "'$format' is no format; give table, csv, json or keys"
