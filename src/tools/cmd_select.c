@@ -56,21 +56,36 @@ struct found_key {
     uint64_t number;
     char *bytes; /* NULL if keys are numbers */
     size_t size;
+    uint64_t row; /* the first that has it */
 };
 
 /* Each key once, however many records it has. */
 struct found {
     struct found_key *key;
     size_t count, capacity;
+    uint64_t rows;
 };
 
-static int found_compare(const void *a, const void *b)
+static int found_compare(const struct found_key *x, const struct found_key *y)
 {
-    const struct found_key *x = a, *y = b;
     size_t size = x->size < y->size ? x->size : y->size;
     int order = size > 0 ? memcmp(x->bytes, y->bytes, size) : (x->number > y->number) - (x->number < y->number);
 
     return order != 0 ? order : (x->size > y->size) - (x->size < y->size);
+}
+
+static int found_compare_rows(const void *a, const void *b)
+{
+    const struct found_key *x = a, *y = b;
+
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+static int found_compare_keys(const void *a, const void *b)
+{
+    int order = found_compare(a, b);
+
+    return order != 0 ? order : found_compare_rows(a, b);
 }
 
 static void found_sort(struct found *f)
@@ -78,7 +93,7 @@ static void found_sort(struct found *f)
     size_t n = 0;
 
     if (f->count > 0)
-        qsort(f->key, f->count, sizeof *f->key, found_compare);
+        qsort(f->key, f->count, sizeof *f->key, found_compare_keys);
     for (size_t i = 0; i < f->count; i++) {
         if (n > 0 && found_compare(&f->key[i], &f->key[n - 1]) == 0)
             free(f->key[i].bytes);
@@ -105,7 +120,7 @@ static int found_grow(struct found *f)
 
 static int found_add(struct found *f, const struct deltafs_record *record)
 {
-    struct found_key key = {.number = record->key, .size = record->key_size};
+    struct found_key key = {.number = record->key, .size = record->key_size, .row = f->rows++};
     int code = f->count == f->capacity ? found_grow(f) : EXIT_OK;
 
     if (code != EXIT_OK)
@@ -120,9 +135,12 @@ static int found_add(struct found *f, const struct deltafs_record *record)
     return EXIT_OK;
 }
 
-static int found_print(struct found *f, int is_hex)
+/* In the order of keys, or of rows. */
+static int found_print(struct found *f, int is_of_rows, int is_hex)
 {
     found_sort(f);
+    if (is_of_rows && f->count > 0)
+        qsort(f->key, f->count, sizeof *f->key, found_compare_rows);
     for (size_t i = 0; i < f->count; i++) {
         const struct found_key *k = &f->key[i];
         if (!k->bytes)
@@ -183,7 +201,7 @@ static int select_print(const struct select *s, struct select_source *rows, cons
     if (!s->format.is_keys)
         print_end(&p);
     else if (code == EXIT_OK)
-        code = found_print(&found, s->is_hex);
+        code = found_print(&found, s->by != NULL, s->is_hex);
     found_fini(&found);
     return code == EXIT_OK && count == 0 ? text_fail(EXIT_NOT_FOUND, "select: no records") : code;
 }

@@ -22,6 +22,8 @@ expect 0 "$deltafs" select "deltafs:$work/d"
 [ "$(wc -l <"$work/out")" -eq 4 ] || fail "the table does not have three rows and a heading"
 expect 0 "$deltafs" select "$work/d" --format keys
 [ "$(xargs <"$work/out")" = "5 6" ] || fail "keys: $(cat "$work/out")"
+expect 0 "$deltafs" select "$work/d" --top 3 --by uy --format keys
+[ "$(xargs <"$work/out")" = "6 5" ] || fail "keys of the largest values: $(cat "$work/out")"
 echo 6 >"$work/keys"
 expect 0 "$deltafs" select "$work/d" --keys - --epochs 2 --format keys <"$work/keys"
 [ "$(xargs <"$work/out")" = 6 ] || fail "--keys -: $(cat "$work/out")"
