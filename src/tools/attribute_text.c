@@ -84,32 +84,63 @@ const char *attribute_parse_value(const char *text, struct deltafs_attribute *a)
 
 /* ---- Units ---- */
 
+static const struct derived_unit {
+    const char *symbol;
+    double si;
+    double dimension[DIMENSIONS];
+} derived_units[] = {{"Hz", 1, {0, 0, -1}},    {"N", 1, {1, 1, -2}},     {"Pa", 1, {-1, 1, -2}},
+                     {"J", 1, {2, 1, -2}},     {"W", 1, {2, 1, -3}},     {"C", 1, {0, 0, 1, 1}},
+                     {"V", 1, {2, 1, -3, -1}}, {"T", 1, {0, 1, -2, -1}}, {"eV", 1.602176634e-19, {2, 1, -2}}};
+
+static int is_symbol(const char *symbol, const char *text, size_t n)
+{
+    return strlen(symbol) == n && strncmp(text, symbol, n) == 0;
+}
+
+/* The unit of this symbol in *out. Returns 0, or -1 if there is none. */
+static int find_symbol(const char *text, size_t n, struct derived_unit *out)
+{
+    *out = (struct derived_unit){.si = 1};
+    for (size_t i = 0; i < DIMENSIONS; i++)
+        if (is_symbol(unit_symbols[i], text, n)) {
+            out->dimension[i] = 1;
+            return 0;
+        }
+    for (size_t i = 0; i < sizeof derived_units / sizeof derived_units[0]; i++)
+        if (is_symbol(derived_units[i].symbol, text, n)) {
+            *out = derived_units[i];
+            return 0;
+        }
+    return -1;
+}
+
 /* One symbol with its power, which counts `sign` times. Returns what is behind it, or NULL. */
-static const char *parse_symbol(const char *text, int sign, double dimension[DIMENSIONS])
+static const char *parse_symbol(const char *text, int sign, struct attribute_unit *u)
 {
     size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
+    struct derived_unit unit;
     double power = 1;
     char *end;
 
+    if (find_symbol(text, n, &unit) != 0)
+        return NULL;
+    text += n;
+    if (*text == '^') {
+        power = strtod(text + 1, &end);
+        if (end == text + 1 || !isfinite(power))
+            return NULL;
+        text = end;
+    }
+    u->si *= pow(unit.si, sign * power);
     for (size_t i = 0; i < DIMENSIONS; i++)
-        if (strlen(unit_symbols[i]) == n && strncmp(text, unit_symbols[i], n) == 0) {
-            text += n;
-            if (*text == '^') {
-                power = strtod(text + 1, &end);
-                if (end == text + 1 || !isfinite(power))
-                    return NULL;
-                text = end;
-            }
-            dimension[i] += sign * power;
-            return text;
-        }
-    return NULL;
+        u->dimension[i] += sign * power * unit.dimension[i];
+    return text;
 }
 
 const char *attribute_parse_unit(const char *text, void *out)
 {
-    static const char wrong[] = "is no unit; give a factor above 0, or symbols of SI base units (m kg s A K mol cd), "
-                                "or both, as in \"m/s\", \"1e-6 s\" or \"kg m s^-2\"";
+    static const char wrong[] = "is no unit; give a factor above 0, or symbols of units (m kg s A K mol cd Hz N Pa J W "
+                                "C V T eV), or both, as in \"m/s\", \"1e-6 s\" or \"kg m s^-2\"";
     struct attribute_unit *u = out;
     char *end;
 
@@ -119,16 +150,16 @@ const char *attribute_parse_unit(const char *text, void *out)
         u->si = 1;
     else if (*end != '\0' && *end != ' ' && *end != '/')
         return wrong;
-    if (*text == '\0' || !isfinite(u->si) || u->si <= 0)
+    if (*text == '\0')
         return wrong;
     for (text = end; text && *text;) {
         int sign = *text == '/' ? -1 : 1;
         text += strchr(" */", *text) != NULL;
-        text = parse_symbol(text, sign, u->dimension);
+        text = parse_symbol(text, sign, u);
         if (text && *text && !strchr(" */", *text))
             return wrong;
     }
-    return text ? NULL : wrong;
+    return text && isfinite(u->si) && u->si > 0 ? NULL : wrong;
 }
 
 void attribute_dimension_text(const struct deltafs_attribute *a, char *out, size_t room)

@@ -147,13 +147,34 @@ expect 3 "$deltafs" attr "$work/bytes" v==ux
 says "no column or attribute is named 'ux'"
 expect 0 "$deltafs" attr "$work/bytes" v==epoch/2
 
+# Units that have names of their own are stored as base units, and their factor.
+cp -R "$d" "$work/units"
+while IFS='|' read -r unit shown; do
+    expect 0 "$deltafs" attr "$work/units" lx=1 --unit "$unit"
+    expect 0 "$deltafs" attr "$work/units" lx
+    stdout_has "lx=1  unit $shown"
+    [ "$(grep -c "unit $shown\$" "$work/out")" -eq 1 ] || fail "$unit: $(cat "$work/out")"
+done <<'END_OF_UNITS'
+C|s A
+N|m kg s^-2
+Pa|m^-1 kg s^-2
+J|m^2 kg s^-2
+W|m^2 kg s^-3
+V/m|m kg s^-3 A^-1
+T|kg s^-2 A^-1
+Hz^2|s^-2
+1e3 eV|1.602176634e-16 m^2 kg s^-2
+J/eV|6.241509074460763e+18
+C/m^3|m^-3 s A
+END_OF_UNITS
+
 # What is no attribute, and changes nothing.
 cp "$d/MANIFEST" "$work/before"
 for wrong in lx=abc lx=1,,2 lx=1, lx=, lx='"open' 'lx==' 'lx= 1'; do
     expect 2 "$deltafs" attr "$d" "$wrong"
     grep -q "lx=" "$work/err" || fail "$wrong: $(cat "$work/err")"
 done
-for unit in furlong '' 0 -1 m/ m^x 'm m2' inf; do
+for unit in furlong '' 0 -1 m/ m^x 'm m2' inf EV 'eV^-99'; do
     expect 2 "$deltafs" attr "$d" lx=1 --unit "$unit"
 done
 expect 2 "$deltafs" attr "$d" lx --from 3
