@@ -208,17 +208,35 @@ static int select_print(const struct select *s, struct select_source *rows, cons
 
 /* ---- The command ---- */
 
+static int is_stdin(const char *file)
+{
+    return file && strcmp(file, "-") == 0;
+}
+
+/* Standard input in *in, if keys come from there. */
+static int select_open_stdin(const struct select *s, FILE **in)
+{
+    int readers = 0;
+
+    for (int i = 0; i < SETS; i++)
+        readers += is_stdin(s->file[i]);
+    if (readers > 1)
+        return text_fail(EXIT_USAGE, "select: only one of --keys, --and and --not can read standard input");
+    return readers > 0 ? select_read_stdin(in) : EXIT_OK;
+}
+
 /* Read the files of keys; `given` gets those that there are. */
-static int select_read_keys(const struct select *s, int is_bytes, struct key_list *list, struct deltafs_key_list *given)
+static int select_read_keys(const struct select *s, FILE *in, int is_bytes, struct key_list *list,
+                            struct deltafs_key_list *given)
 {
     int code = EXIT_OK;
 
     for (int i = 0; i < SETS && code == EXIT_OK; i++) {
         list[i] = (struct key_list){.command = "select", .is_bytes = is_bytes, .is_hex = s->is_hex};
         code = key_list_check_hex(&list[i]);
-        if (code == EXIT_OK && select_no_stdin && s->file[i] && strcmp(s->file[i], "-") == 0)
-            code = text_fail(EXIT_USAGE, "select: keys from standard input: %s", select_no_stdin);
-        if (code == EXIT_OK && s->file[i])
+        if (code == EXIT_OK && is_stdin(s->file[i]))
+            code = key_list_read_stream(&list[i], in, "standard input");
+        else if (code == EXIT_OK && s->file[i])
             code = key_list_read(&list[i], s->file[i]);
         given[i] = (struct deltafs_key_list){.count = list[i].count,
                                              .number = list[i].number,
@@ -239,7 +257,7 @@ static int select_merge(const struct select *s, const struct deltafs_select_opti
     return code;
 }
 
-static int select_from(const struct select *s, deltafs_dir *d)
+static int select_from(const struct select *s, FILE *in, deltafs_dir *d)
 {
     struct deltafs_stat stat = {.struct_size = sizeof stat};
     struct deltafs_select_options o = {
@@ -252,7 +270,7 @@ static int select_from(const struct select *s, deltafs_dir *d)
     if (deltafs_stat(d, &stat) != DELTAFS_OK)
         code = text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(d));
     if (code == EXIT_OK)
-        code = select_read_keys(s, strcmp(stat.keys, "bytes") == 0, list, given);
+        code = select_read_keys(s, in, strcmp(stat.keys, "bytes") == 0, list, given);
     if (code == EXIT_OK) {
         o.range = s->epochs.is_given ? &s->epochs.range : NULL;
         o.keys = s->file[KEYS] ? &given[KEYS] : NULL;
@@ -274,11 +292,16 @@ static int select_from(const struct select *s, deltafs_dir *d)
 static int select_run(const struct command_call *c)
 {
     deltafs_dir *d;
+    FILE *in = NULL;
     int code = select_agree(target_open_records(text_path(c->operand[0]), &d));
 
     if (code != EXIT_OK)
         return code;
-    code = select_from(c->values, d);
+    code = select_open_stdin(c->values, &in);
+    if (code == EXIT_OK)
+        code = select_from(c->values, in, d);
+    if (in)
+        fclose(in);
     deltafs_close(d);
     return code;
 }

@@ -85,26 +85,33 @@ static int key_list_add_line(struct key_list *k, char *line, size_t size)
     return code;
 }
 
-int key_list_read(struct key_list *k, const char *file)
+int key_list_read_stream(struct key_list *k, FILE *f, const char *name)
 {
-    int is_stdin = strcmp(file, "-") == 0, code = EXIT_OK;
-    FILE *f = is_stdin ? stdin : fopen(file, "r");
     char *line = NULL;
     size_t room = 0;
     ssize_t n;
+    int code = EXIT_OK;
 
-    if (!f)
-        return text_fail(EXIT_TROUBLE, "%s: cannot open %s: %s", k->command, file, strerror(errno));
     while (code == EXIT_OK && (n = getline(&line, &room, f)) != -1) {
         n -= n > 0 && line[n - 1] == '\n';
         line[n] = '\0';
         code = key_list_add_line(k, line, (size_t)n);
     }
     if (code == EXIT_OK && ferror(f))
-        code = text_fail(EXIT_TROUBLE, "%s: cannot read %s", k->command, file);
+        code = text_fail(EXIT_TROUBLE, "%s: cannot read %s", k->command, name);
     free(line);
-    if (!is_stdin)
-        fclose(f);
+    return code;
+}
+
+int key_list_read(struct key_list *k, const char *file)
+{
+    if (strcmp(file, "-") == 0)
+        return key_list_read_stream(k, stdin, "standard input");
+    FILE *f = fopen(file, "r");
+    if (!f)
+        return text_fail(EXIT_TROUBLE, "%s: cannot open %s: %s", k->command, file, strerror(errno));
+    int code = key_list_read_stream(k, f, file);
+    fclose(f);
     return code;
 }
 

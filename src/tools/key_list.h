@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #define KEY_MAX 255 /* bytes of a key */
 
@@ -22,6 +23,8 @@ struct key_list {
 int key_list_add(struct key_list *k, const char *text, size_t size);
 /* Add the keys of a file, or of standard input if it is "-": separated by blanks, or one key of bytes on each line. */
 int key_list_read(struct key_list *k, const char *file);
+/* The same of an open file; `name` is for messages. */
+int key_list_read_stream(struct key_list *k, FILE *f, const char *name);
 /* Refuse hexadecimal digits for keys that are numbers. */
 int key_list_check_hex(const struct key_list *k);
 void key_list_fini(struct key_list *k);

@@ -1,8 +1,12 @@
 /* The rows of a select that one process reads. */
-#include <stddef.h>
 #include "tools/select_source.h"
+#include "tools/text.h"
 
-const char *const select_no_stdin = NULL;
+int select_read_stdin(FILE **out)
+{
+    *out = stdin;
+    return EXIT_OK;
+}
 
 void select_divide(struct deltafs_select_options *o)
 {

@@ -14,8 +14,6 @@
 #define TAG          25
 #define ROWS_AT_ONCE 4096
 
-const char *const select_no_stdin = "each rank reads the keys; give a file that all ranks can read";
-
 /* A packet: this, `count` records with the sizes of their keys and values, `count` numbers if there is `by`, then the
  * bytes of the keys and values. Without rows, it is the last packet of the rank, and has a message if the status is an
  * error. */
@@ -59,6 +57,54 @@ void select_divide(struct deltafs_select_options *o)
 
 int select_agree(int code)
 {
+    return ranks_agree(code);
+}
+
+/* ---- Standard input ---- */
+
+#define INPUT_ROOM ((size_t)1 << 16)
+
+/* Rank 0: all of standard input. A file in memory is not empty, so a line feed, which adds no key, comes last. */
+static int read_input(char **bytes, size_t *size)
+{
+    size_t n = 1, room = 0;
+
+    for (*size = 0; n > 0; *size += n) {
+        if (room - *size < INPUT_ROOM) {
+            char *grown = realloc(*bytes, room = 2 * room + 2 * INPUT_ROOM);
+            if (!grown)
+                return text_keep(EXIT_TROUBLE, "select: no memory for %zu bytes of keys", room);
+            *bytes = grown;
+        }
+        n = fread(*bytes + *size, 1, INPUT_ROOM - 1, stdin);
+    }
+    (*bytes)[(*size)++] = '\n';
+    return ferror(stdin) ? text_keep(EXIT_TROUBLE, "select: cannot read standard input") : EXIT_OK;
+}
+
+int select_read_stdin(FILE **out)
+{
+    static char *bytes; /* what *out reads; until the program ends */
+    uint64_t size = 0;
+    size_t n = 0;
+    int rank, code = EXIT_OK;
+
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0)
+        code = read_input(&bytes, &n);
+    size = n;
+    MPI_Bcast(&size, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+    if (rank != 0)
+        bytes = malloc(size > 0 ? (size_t)size : 1);
+    if (code == EXIT_OK && !bytes)
+        code = text_keep(EXIT_TROUBLE, "select: no memory for %zu bytes of keys", (size_t)size);
+    code = ranks_agree(code);
+    for (uint64_t at = 0, part; at < size && code == EXIT_OK; at += part) {
+        part = size - at < INT32_MAX ? size - at : INT32_MAX;
+        MPI_Bcast(bytes + at, (int)part, MPI_BYTE, 0, MPI_COMM_WORLD);
+    }
+    if (code == EXIT_OK && !(*out = fmemopen(bytes, (size_t)size, "r")))
+        code = text_keep(EXIT_TROUBLE, "select: no memory for %zu bytes of keys", (size_t)size);
     return ranks_agree(code);
 }
 

@@ -3,10 +3,12 @@
 #ifndef DELTAFS_TOOLS_SELECT_SOURCE_H
 #define DELTAFS_TOOLS_SELECT_SOURCE_H
 
+#include <stdio.h>
 #include <deltafs/deltafs_query.h>
 
-/* Why keys cannot be read from standard input, or NULL. */
-extern const char *const select_no_stdin;
+/* What standard input has, in *out, to be closed with fclose. Returns an exit code, the same on all ranks. Collective.
+ */
+int select_read_stdin(FILE **out);
 
 /* The part of the work that is that of this process. */
 void select_divide(struct deltafs_select_options *o);

@@ -36,9 +36,23 @@ both 3 "$work/d" --where 'v > 10' --format csv
 both 3 "$work/d" --where 'v > nothing'
 grep -qF "    v > nothing" "$work/err" && [ "$(grep -c 'offset 4' "$work/err")" -eq 1 ] || fail "a mistake: $(cat "$work/err")"
 both 3 "$work/none"
+
+# Keys from standard input, which rank 0 has.
+"$deltafs" select "$work/d" --keys "$work/keys" --format csv >"$work/wanted" || fail "keys from a file"
+for option in keys and; do
+    mpi 3 "$deltafs_mpi" select "$work/d" --$option - --format csv <"$work/keys" >"$work/got" 2>"$work/err" ||
+        fail "--$option -: $(cat "$work/err")"
+    same "$work/wanted" "$work/got" "keys from standard input"
+done
 mpi 2 "$deltafs_mpi" select "$work/d" --keys - </dev/null >"$work/got" 2>"$work/err"
-[ $? -eq 2 ] || fail "keys from standard input"
-says "give a file that all ranks can read"
+[ $? -eq 1 ] || fail "no keys from standard input"
+says "select: no records"
+echo x | mpi 2 "$deltafs_mpi" select "$work/d" --not - >"$work/got" 2>"$work/err"
+[ $? -eq 2 ] || fail "a wrong key from standard input"
+[ "$(grep -c "select: key 'x' is no number" "$work/err")" -eq 1 ] || fail "a wrong key: $(cat "$work/err")"
+mpi 2 "$deltafs_mpi" select "$work/d" --not - --and - <"$work/keys" >"$work/got" 2>"$work/err"
+[ $? -eq 2 ] || fail "two readers of standard input"
+says "only one of --keys, --and and --not can read standard input"
 
 printf '1 6262 -\n1 61 0102\n2 61 03\n2 630a 04\n' | "$put_records" "$work/b" keys=bytes partitions=3 || fail put_records
 both 3 "$work/b" --format csv
