@@ -111,7 +111,8 @@ DELTAFS_API int deltafs_options_create(deltafs_options **out);
 DELTAFS_API void deltafs_options_destroy(deltafs_options *options);
 
 /* Set an option from a text. DELTAFS_ERR_OPTION for an unknown name or a bad value: the message lists the valid ones,
- * and the option does not change. DELTAFS_ERR_SCHEMA for a bad schema. */
+ * and the option does not change. DELTAFS_ERR_SCHEMA for a bad schema, also one with the fields key and value.key, or
+ * epoch and value.epoch: the former are shown under the names of the latter. */
 DELTAFS_API int deltafs_options_set(deltafs_options *options, const char *name, const char *value);
 
 /* Get an option's text, which is valid until the option is set again. DELTAFS_ERR_OPTION for an unknown name. */

@@ -154,6 +154,30 @@ static int option_refuse(const struct option_row *row, const char *text, struct 
                      row->info.takes);
 }
 
+static int schema_has(const deltafs_schema *s, const char *name)
+{
+    size_t i = 0;
+
+    while (i < deltafs_schema_count(s) && strcmp(deltafs_schema_field(s, i)->name, name) != 0)
+        i++;
+    return i < deltafs_schema_count(s);
+}
+
+/* A field that is called key or epoch is shown as value.key or value.epoch, which must not be another field. */
+static int schema_check_names(const deltafs_schema *s, struct error *e)
+{
+    static const char *const shown[] = {"value.key", "value.epoch"};
+
+    for (size_t i = 0; i < 2; i++) {
+        const char *own = strchr(shown[i], '.') + 1;
+        if (schema_has(s, own) && schema_has(s, shown[i]))
+            return error_set(e, DELTAFS_ERR_SCHEMA,
+                             "schema: the field '%s' is shown as '%s', which is another field; rename one of them", own,
+                             shown[i]);
+    }
+    return DELTAFS_OK;
+}
+
 static int option_parse(const struct option_row *row, const char *text, uint64_t *number, struct error *e)
 {
     deltafs_schema *schema;
@@ -173,8 +197,10 @@ static int option_parse(const struct option_row *row, const char *text, uint64_t
     else if (row == &rows[OPTION_SCHEMA] && *text != '\0') {
         if (deltafs_schema_parse(text, &schema) != DELTAFS_OK)
             return deltafs_private_thread_error()->status;
+        int status = schema_check_names(schema, e);
         *number = deltafs_schema_size(schema);
         deltafs_schema_destroy(schema);
+        return status;
     } else
         *number = *text != '\0';
     return DELTAFS_OK;

@@ -547,6 +547,22 @@ static void test_schema_arrays(void **state)
     deltafs_options_destroy(o);
 }
 
+static void test_schema_names(void **state)
+{
+    static const char *const bad[] = {"value.key:f4,x:f4,key:u8", "epoch:u4,value.epoch:u4"};
+    deltafs_options *o;
+
+    (void)state;
+    assert_int_equal(deltafs_options_create(&o), DELTAFS_OK);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(deltafs_options_set(o, "schema", bad[i]), DELTAFS_ERR_SCHEMA);
+        assert_non_null(strstr(deltafs_errmsg(NULL), i == 0 ? "'key' is shown as 'value.key', which is another field"
+                                                            : "'epoch' is shown as 'value.epoch'"));
+    }
+    assert_int_equal(deltafs_options_set(o, "schema", "value.key:f4,epoch:u8,x:f4"), DELTAFS_OK);
+    deltafs_options_destroy(o);
+}
+
 static void test_schema_bad(void **state)
 {
     static const char *const bad[] = {"",
@@ -695,18 +711,31 @@ static void test_error_text(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_error_text),       cmocka_unit_test(test_version),
-        cmocka_unit_test(test_number),           cmocka_unit_test(test_number_size),
-        cmocka_unit_test(test_varint),           cmocka_unit_test(test_varint_overlong),
-        cmocka_unit_test(test_fixed_width),      cmocka_unit_test(test_crc32c_vectors),
-        cmocka_unit_test(test_crc32c_all_agree), cmocka_unit_test(test_crc32c_long),
-        cmocka_unit_test(test_path_parent),      cmocka_unit_test(test_copy_short),
-        cmocka_unit_test(test_hash_is_pinned),   cmocka_unit_test(test_hash_of_several),
-        cmocka_unit_test(test_partition),        cmocka_unit_test(test_ownership),
-        cmocka_unit_test(test_options_defaults), cmocka_unit_test(test_options_unknown),
-        cmocka_unit_test(test_options_values),   cmocka_unit_test(test_options_environment),
-        cmocka_unit_test(test_schema_good),      cmocka_unit_test(test_schema_arrays),
-        cmocka_unit_test(test_schema_bad),       cmocka_unit_test(test_schema_many_fields),
+        cmocka_unit_test(test_error_text),
+        cmocka_unit_test(test_version),
+        cmocka_unit_test(test_number),
+        cmocka_unit_test(test_number_size),
+        cmocka_unit_test(test_varint),
+        cmocka_unit_test(test_varint_overlong),
+        cmocka_unit_test(test_fixed_width),
+        cmocka_unit_test(test_crc32c_vectors),
+        cmocka_unit_test(test_crc32c_all_agree),
+        cmocka_unit_test(test_crc32c_long),
+        cmocka_unit_test(test_path_parent),
+        cmocka_unit_test(test_copy_short),
+        cmocka_unit_test(test_hash_is_pinned),
+        cmocka_unit_test(test_hash_of_several),
+        cmocka_unit_test(test_partition),
+        cmocka_unit_test(test_ownership),
+        cmocka_unit_test(test_options_defaults),
+        cmocka_unit_test(test_options_unknown),
+        cmocka_unit_test(test_options_values),
+        cmocka_unit_test(test_options_environment),
+        cmocka_unit_test(test_schema_good),
+        cmocka_unit_test(test_schema_arrays),
+        cmocka_unit_test(test_schema_names),
+        cmocka_unit_test(test_schema_bad),
+        cmocka_unit_test(test_schema_many_fields),
         cmocka_unit_test(test_status_texts),
     };
 
