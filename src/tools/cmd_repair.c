@@ -58,8 +58,8 @@ static int repair_one(void *values, const char *path)
     int status = (target_is_logical(path) ? deltafs_logical_repair : deltafs_repair)(path, &options, repair_report, r);
     interrupt_end();
     if (r->count > 0 && options.dry_run)
-        text_say("%s: nothing is changed yet%s", path,
-                 status == DELTAFS_OK ? "; the same command with --apply does it" : "");
+        text_say("%s: nothing is changed yet; the same command with --apply does %s", path,
+                 status == DELTAFS_OK ? "it" : "what is to do, as far as that is possible");
     if (status != DELTAFS_OK)
         return r->hopeless > 0 ? EXIT_TROUBLE : text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
     if (r->count > 0)
