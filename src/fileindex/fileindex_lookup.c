@@ -531,14 +531,24 @@ static int is_in(const struct keys_entry *entry, const struct deltafs_range *ran
     return !range || (label >= range->first && label <= range->last);
 }
 
-/* Keep the first error. That something of a file is not found does not mean that no row has the key. */
-static void keep_error(struct error *first, const struct error *e)
+/* The first error, and whether there are others. A file that several tables are in has the same one for each. */
+struct faults {
+    struct error first;
+    int has_more;
+};
+
+/* That something of a file is not found does not mean that no row has the key. */
+static void keep_error(struct faults *f, const struct error *e)
 {
-    if (first->status != DELTAFS_OK || e->status == DELTAFS_OK)
+    if (e->status == DELTAFS_OK)
         return;
-    *first = *e;
-    if (first->status == DELTAFS_ERR_NOT_FOUND)
-        first->status = DELTAFS_ERR_IO;
+    if (f->first.status != DELTAFS_OK) {
+        f->has_more |= strcmp(f->first.text, e->text) != 0;
+        return;
+    }
+    f->first = *e;
+    if (f->first.status == DELTAFS_ERR_NOT_FOUND)
+        f->first.status = DELTAFS_ERR_IO;
 }
 
 /* The sequences of the tables in the range; 0: there is none. */
@@ -561,15 +571,15 @@ static int keys_sequences(const deltafs_fileindex *k, const struct deltafs_range
 
 /* Check all tables in the range: a source that has changed may have the key now, though its index has not. The labels
  * of tables that are missing from the answer are noted. */
-static void keys_check(deltafs_fileindex *k, const struct deltafs_range *range, struct error *first)
+static void keys_check(deltafs_fileindex *k, const struct deltafs_range *range, struct faults *faults)
 {
     struct key_file *file;
     struct error e = {0};
     int status = buffer_reserve(&k->missing, k->entry_count * sizeof(uint64_t), "labels", &e);
     uint64_t *label = (uint64_t *)(void *)k->missing.bytes;
 
-    keep_error(first, &e);
-    keep_error(first, &k->lines);
+    keep_error(faults, &e);
+    keep_error(faults, &k->lines);
     for (size_t i = 0; i < k->entry_count && status == DELTAFS_OK; i++) {
         const struct keys_entry *entry = &k->entry[i];
         const struct keys_source *s = &k->source[entry->source];
@@ -583,7 +593,7 @@ static void keys_check(deltafs_fileindex *k, const struct deltafs_range *range, 
             e = s->error;
         else
             keys_source_open(k, entry->source, &file, &e);
-        keep_error(first, &e);
+        keep_error(faults, &e);
         if ((e.status != DELTAFS_OK || entry->is_absent) &&
             (k->missing_count == 0 || here != label[k->missing_count - 1]))
             label[k->missing_count++] = here;
@@ -620,7 +630,8 @@ int deltafs_fileindex_get(deltafs_fileindex *k, uint64_t key, const struct delta
                           void *arg, int *stopped)
 {
     struct deltafs_range sequences = {0, 0};
-    struct error e = {0}, first = {0};
+    struct faults faults = {{0}, 0};
+    struct error e = {0};
     struct hit *hit = NULL;
     size_t n = 0;
     int stop = 0;
@@ -628,28 +639,31 @@ int deltafs_fileindex_get(deltafs_fileindex *k, uint64_t key, const struct delta
     if (!k || !fn)
         return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID,
                          "deltafs_fileindex_get: the handle and fn must be given");
-    keys_check_any(k, &first);
+    keys_check_any(k, &faults.first);
     k->missing_count = 0;
     for (size_t i = 0; i < k->entry_count; i++)
         k->entry[i].is_absent = 0;
     if (keys_sequences(k, range, &sequences))
         keys_look_up(k, key, range, &sequences, &hit, &n, &e);
-    keep_error(&first, &e);
+    keep_error(&faults, &e);
     for (size_t i = 0, end; i < n && stop == 0; i = end) {
         for (end = i + 1; end < n && compare_hits(&hit[i], &hit[end]) == 0;)
             end++;
         if (group_hand_out(k, hit[i].entry, hit[i].group, end - i, key, fn, arg, &stop, &e) != DELTAFS_OK)
-            keep_error(&first, &e);
+            keep_error(&faults, &e);
     }
     free(hit);
     if (stopped)
         *stopped = stop;
     if (stop != 0)
         return DELTAFS_OK;
-    keys_check(k, range, &first);
-    if (first.status == DELTAFS_OK && n == 0)
-        error_set(&first, DELTAFS_ERR_NOT_FOUND, "%s: no row has the key %" PRIu64, k->place.path, key);
-    return error_of_thread(first.status, &first);
+    keys_check(k, range, &faults);
+    struct error *first = &faults.first;
+    if (faults.has_more)
+        error_set(first, first->status, "%s; there are more faults, which verify lists", first->text);
+    else if (first->status == DELTAFS_OK && n == 0)
+        error_set(first, DELTAFS_ERR_NOT_FOUND, "%s: no row has the key %" PRIu64, k->place.path, key);
+    return error_of_thread(first->status, first);
 }
 
 int deltafs_fileindex_missing(const deltafs_fileindex *k, const uint64_t **label, size_t *count)

@@ -21,6 +21,7 @@ struct keys_source {
     char *path;
     struct error error; /* of the first look at it: it cannot be used */
     int is_checked;
+    int is_reported; /* the error, by the verify under way */
     struct key_file file;
     int is_open;
 };

@@ -116,6 +116,19 @@ static int verify_table(struct keys_verify *v, struct error *e)
     return status;
 }
 
+/* A file that cannot be used is one fault, however many tables are in it. */
+static void verify_entry(struct keys_verify *v, const struct keys_entry *entry)
+{
+    struct keys_source *s = &v->keys->source[entry->source];
+    struct error e = {0};
+
+    v->entry = entry;
+    if (s->is_reported)
+        return;
+    damages_of(&v->damages, verify_table(v, &e), &e);
+    s->is_reported = s->error.status != DELTAFS_OK;
+}
+
 int deltafs_fileindex_verify(deltafs_fileindex *k, deltafs_damage_fn fn, void *arg, struct deltafs_verify_counts *out)
 {
     struct keys_verify v = {.keys = k, .damages = {.fn = fn, .arg = arg}};
@@ -128,10 +141,10 @@ int deltafs_fileindex_verify(deltafs_fileindex *k, deltafs_damage_fn fn, void *a
     int status = deltafs_verify(k->dir, verify_passed_on, &v.damages, &counts);
     if (status != DELTAFS_OK && v.damages.count == 0)
         verify_passed_on(status, deltafs_errmsg(NULL), &v.damages);
-    for (size_t i = 0; i < k->entry_count; i++) {
-        v.entry = &k->entry[i];
-        damages_of(&v.damages, verify_table(&v, &e), &e);
-    }
+    for (size_t i = 0; i < k->sources.count; i++)
+        k->source[i].is_reported = 0;
+    for (size_t i = 0; i < k->entry_count; i++)
+        verify_entry(&v, &k->entry[i]);
     damages_of(&v.damages, keys_check_any(k, &e), &e);
     damages_of(&v.damages, k->lines.status, &k->lines);
     counts.records = v.rows;

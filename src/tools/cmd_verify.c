@@ -24,6 +24,7 @@ struct verify {
     int is_all, is_continuity;
     struct damage *damage;
     size_t count, capacity;
+    uint64_t changed; /* files that are not as they were indexed; they are in damages, too */
 };
 
 /* A damage's message begins with "FILE: damaged at offset N: ". Other messages, such as "FILE: truncated ...", are
@@ -59,7 +60,7 @@ static void verify_damage(int status, const char *message, void *arg)
     struct verify *v = arg;
     struct damage d = {.message = strdup(message), .order = v->count};
 
-    (void)status;
+    v->changed += status == DELTAFS_ERR_CHANGED;
     if (v->count == v->capacity) {
         size_t capacity = v->capacity ? 2 * v->capacity : 64;
         struct damage *grown = realloc(v->damage, capacity * sizeof *grown);
@@ -152,12 +153,18 @@ static int verify_logical(struct verify *v, const char *path)
 static int verify_index(struct verify *v, deltafs_fileindex *index, const char *path)
 {
     struct deltafs_verify_counts n = {.struct_size = sizeof n};
-    int status = deltafs_fileindex_verify(index, verify_damage, v, &n);
+    char changed[64] = "";
 
+    v->changed = 0;
+    int status = deltafs_fileindex_verify(index, verify_damage, v, &n);
     verify_finish(v, status);
-    text_say("%s: %" PRIu64 " row%s found under %s key%s, %" PRIu64 " damage%s", path, n.records,
-             text_plural(n.records), n.records == 1 ? "its" : "their", text_plural(n.records), n.damages,
-             text_plural(n.damages));
+    uint64_t damages = n.damages - v->changed;
+    if (v->changed > 0)
+        snprintf(changed, sizeof changed, ", %" PRIu64 " file%s not as %s indexed", v->changed, text_plural(v->changed),
+                 v->changed == 1 ? "it was" : "they were");
+    text_say("%s: %" PRIu64 " row%s found under %s key%s, %" PRIu64 " damage%s%s", path, n.records,
+             text_plural(n.records), n.records == 1 ? "its" : "their", text_plural(n.records), damages,
+             text_plural(damages), changed);
     deltafs_fileindex_close(index);
     return status == DELTAFS_OK ? EXIT_OK : EXIT_TROUBLE;
 }
