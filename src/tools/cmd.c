@@ -68,6 +68,22 @@ int cmd_check_key(const deltafs_options *o, const char *command)
                      command, key, key, key);
 }
 
+/* Its number; there are fewer than 64. */
+static size_t library_option_find(const char *name)
+{
+    const struct deltafs_option_info *info;
+    size_t i = 0;
+
+    while ((info = deltafs_option_at(i)) && strcmp(info->name, name) != 0)
+        i++;
+    return i;
+}
+
+int cmd_is_given(const struct command_call *c, const char *name)
+{
+    return c->given >> library_option_find(name) & 1;
+}
+
 /* ---- Options and operands ---- */
 
 struct parser {
@@ -160,6 +176,8 @@ static int parse_option(struct parser *p, const char *name, const char *text)
         text = p->argv[p->at++];
     if (!text)
         return text_fail(EXIT_USAGE, "%s: --%s needs a value", command, name);
+    if (!o)
+        p->call->given |= UINT64_C(1) << library_option_find(name);
     if (!o && deltafs_options_set(p->call->options, name, text) != DELTAFS_OK)
         return text_fail(EXIT_USAGE, "%s: %s", command, deltafs_errmsg(NULL));
     if (o)

@@ -25,6 +25,7 @@ struct command_call {
     char **operand;
     int count;                /* of operands */
     deltafs_options *options; /* NULL if the command does not take the library's options */
+    uint64_t given;           /* bit i: the library's option number i was given */
 };
 
 /* Does the work for one operand, which is without the prefix deltafs:, and returns the exit code. */
@@ -72,6 +73,8 @@ command_parse cmd_parse_range;  /* struct command_range; "A", "A:B", "A:" or ":B
 extern const char *const cmd_takes_all[];
 /* The value of an option that exists. */
 const char *cmd_option(const deltafs_options *o, const char *name);
+/* Whether an option of the library was given on the command line. */
+int cmd_is_given(const struct command_call *c, const char *name);
 /* Check that option key is a path of HDF5 datasets, or that there is a schema; `command` is for the message. */
 int cmd_check_key(const deltafs_options *o, const char *command);
 

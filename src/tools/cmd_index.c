@@ -98,11 +98,11 @@ static int index_files(struct index_job *ix, char **files, int n)
         int failed = index_file(ix, text_path(files[i]));
         code = code == EXIT_OK ? failed : code;
     }
-    interrupt_end();
     if (ix->indexer) {
         int closed = index_close(ix);
         code = code == EXIT_OK ? closed : code;
     }
+    interrupt_end();
     if (ix->rank == 0 && !ix->is_quiet && (code == EXIT_OK || ix->indexed > 0))
         text_say("%s%s%" PRIu64 " row%s of %" PRIu64 " file%s indexed by %d rank%s, %" PRIu64 " unchanged, %.1f s",
                  ix->index ? ix->index : "", ix->index ? ": " : "", ix->rows, text_plural(ix->rows), ix->indexed,
@@ -130,6 +130,17 @@ static int index_forget(struct index_job *ix, char **files, int n)
     return code != EXIT_OK ? code : closed;
 }
 
+/* What is left beside the index has the name of its folder, to which a link may lead. */
+static void index_say_compact(const char *index)
+{
+    char *real = realpath(index, NULL);
+
+    interrupt_say("index: interrupted; %s is complete, before or after the change: remove %s.compact if it is there "
+                  "(rm -r), and run the same command again",
+                  index, real ? real : index);
+    free(real);
+}
+
 /* Collective: free the space of what was replaced or forgotten. */
 static int index_compact(struct index_job *ix, char **files, int n)
 {
@@ -140,31 +151,46 @@ static int index_compact(struct index_job *ix, char **files, int n)
     (void)n;
     if (code != EXIT_OK)
         return code;
+    index_say_compact(ix->index);
     code = index_of_call(deltafs_indexer_compact(ix->indexer, &freed));
     int closed = index_close(ix);
+    interrupt_end();
     if (ix->rank == 0 && !ix->is_quiet && code == EXIT_OK)
         text_say("%s: %" PRIu64 " byte%s freed", ix->index, freed, text_plural(freed));
     return code != EXIT_OK ? code : closed;
 }
 
-/* Set options of the library that have names of their own here, and check the rest. */
-static int index_check(struct index_job *ix, int files)
+/* Whether there are options about rows, which only files that are indexed have. */
+static int index_has_row_options(const struct index_job *ix, const struct command_call *c)
 {
+    static const char *const names[] = {"schema", "key", "skip", "padding", "epoch"};
+    int has = ix->is_again || ix->label;
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        has |= cmd_is_given(c, names[i]);
+    return has;
+}
+
+/* Set options of the library that have names of their own here, and check the rest. */
+static int index_check(struct index_job *ix, const struct command_call *c)
+{
+    int files = c->count;
+
     if ((ix->index && deltafs_options_set(ix->options, "index", ix->index) != DELTAFS_OK) ||
         (ix->label && deltafs_options_set(ix->options, "epoch", ix->label) != DELTAFS_OK))
         return text_fail(EXIT_USAGE, "index: %s", deltafs_errmsg(NULL));
     ix->index = *cmd_option(ix->options, "index") != '\0' ? cmd_option(ix->options, "index") : NULL;
-    if (ix->is_forget && (ix->is_again || ix->label))
+    if (ix->is_forget && index_has_row_options(ix, c))
         return text_fail(EXIT_USAGE,
                          "index: --forget removes files from the index; it cannot be combined with --again, --label "
-                         "and the options of rows");
+                         "and the options of rows, such as --key");
     if (ix->is_forget && !ix->index)
         return text_fail(EXIT_USAGE,
                          "index: --forget needs -o INDEX (to remove the index FILE.keys of one file, use rm -r)");
-    if (ix->is_compact && (files > 0 || ix->is_again || ix->is_forget || ix->label))
+    if (ix->is_compact && (files > 0 || ix->is_forget || index_has_row_options(ix, c)))
         return text_fail(EXIT_USAGE,
-                         "index: --compact is about a whole index; it cannot be combined with files, --again, --forget "
-                         "and --label");
+                         "index: --compact is about a whole index; it cannot be combined with files, --forget, "
+                         "--again, --label and the options of rows, such as --key");
     if (ix->is_compact)
         return ix->index ? EXIT_OK : text_fail(EXIT_USAGE, "index: --compact needs -o INDEX");
     if (files == 0 && !ix->is_forget)
@@ -183,7 +209,7 @@ static int index_run(const struct command_call *c)
     MPI_Comm_size(MPI_COMM_WORLD, &ix->ranks);
     ix->options = c->options;
     /* Setting an option may fail on one rank alone, for memory. */
-    int code = ranks_agree(index_check(ix, c->count));
+    int code = ranks_agree(index_check(ix, c));
     if (code == EXIT_OK)
         code = (ix->is_forget ? index_forget : ix->is_compact ? index_compact : index_files)(ix, c->operand, c->count);
     return code;

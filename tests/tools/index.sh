@@ -348,6 +348,14 @@ expect 2 index 2 --compact
 says "--compact needs -o INDEX"
 expect 2 index 2 --compact -o "$work/l/all" "$work/l/dump.2.bin"
 says "it cannot be combined with files"
+for action in --compact --forget; do
+    for option in "--schema $schema" "--key id" "--skip 8" "--epoch 3"; do
+        # shellcheck disable=SC2086
+        expect 2 index 1 $action -o "$work/l/all" $option
+        says "and the options of rows, such as --key"
+    done
+done
+DELTAFS_KEY=id expect 0 index 1 --compact -o "$work/l/all"
 
 # One that was changed and given its time again has another key where the index has one: said, with all that is missing.
 key=$(head -n 1 "$work/l/dump.1.csv" | cut -d , -f 1)
