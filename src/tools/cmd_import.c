@@ -196,6 +196,20 @@ static int import_first(const struct import *im, deltafs_dir *d)
     return first;
 }
 
+/* What Ctrl-C says from now on. With commit=async, the last epoch may not be committed yet. */
+static void import_say_interrupted(const struct import *im, deltafs_dir *d)
+{
+    static const char advice[] = "import the same files again with --append to continue";
+    uint64_t last;
+
+    if (deltafs_last_label(d, &last) != DELTAFS_OK)
+        interrupt_say("import: interrupted; %s has no epoch yet: %s", im->output, advice);
+    else if (strcmp(cmd_option(im->call->options, "commit"), "async") == 0)
+        interrupt_say("import: interrupted; %s has all epochs that were complete: %s", im->output, advice);
+    else
+        interrupt_say("import: interrupted; %s has all epochs up to label %" PRIu64 ": %s", im->output, last, advice);
+}
+
 /* Collective: the epoch of the files first .. end - 1, of which `before` is the first of the epoch before, or the same.
  */
 static int import_epoch(const struct import *im, int before, int first, int end, deltafs_dir *d, struct progress *bar)
@@ -232,6 +246,7 @@ static int import_epochs(const struct import *im, deltafs_dir *d, int first, int
             progress_end(&bar);
             code = text_fail(EXIT_TROUBLE, "import: %s", deltafs_errmsg(d));
         } else {
+            import_say_interrupted(im, d);
             ++*epochs;
         }
         before = first;
@@ -394,14 +409,11 @@ static int import_kind(struct import *im)
     if (code != EXIT_OK)
         return code;
     int first = import_first(im, d), files = im->count - first;
-    interrupt_say(
-        "import: interrupted; %s has all epochs that were complete: import the same files again with --append "
-        "to continue",
-        im->output);
+    import_say_interrupted(im, d);
     code = import_epochs(im, d, first, &epochs);
-    interrupt_end();
     if (deltafs_close(d) != DELTAFS_OK && code == EXIT_OK)
         code = text_fail(EXIT_TROUBLE, "import: %s", deltafs_errmsg(NULL));
+    interrupt_end();
     if (code != EXIT_OK && im->rank == 0)
         import_advise(im);
     for (int i = first; i < im->count; i++)

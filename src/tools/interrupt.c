@@ -6,10 +6,13 @@
 #include "tools/interrupt.h"
 #include "tools/text.h"
 
-static char message[1024];
+/* The message, and room for the next one: a signal may come at any time. */
+static char messages[2][1024];
+static const char *_Atomic shown = messages[0];
 
 static void interrupt_handle(int signal_number)
 {
+    const char *message = shown;
     ssize_t written = write(STDERR_FILENO, message, strlen(message));
 
     (void)written;
@@ -29,7 +32,7 @@ static void interrupt_set(const struct sigaction *action)
 void interrupt_say(const char *fmt, ...)
 {
     const struct sigaction action = {.sa_handler = interrupt_handle, .sa_flags = (int)SA_RESETHAND};
-    char text[900];
+    char text[900], *message = messages[shown == messages[0]];
     va_list args;
 
     if (text_is_silent)
@@ -37,7 +40,8 @@ void interrupt_say(const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    snprintf(message, sizeof message, "\n%s: %s\n", text_program, text);
+    snprintf(message, sizeof messages[0], "\n%s: %s\n", text_program, text);
+    shown = message;
     interrupt_set(&action);
 }
 

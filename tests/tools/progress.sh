@@ -42,18 +42,26 @@ done
 # ---- Ctrl-C: what is kept, and how to go on. The file has zeros for some 100 million records.
 
 truncate -s 1200M "$work/big7.bin"
-"$deltafs_mpi" import -q --format raw --schema id:u8,x:f4 --key id -o "$work/cut" "$work/big7.bin" 2>"$work/err" &
-pid=$!
-n=0
-until [ -e "$work/cut/MANIFEST" ] || [ $n -eq 200 ]; do
-    sleep 0.05
-    n=$((n + 1))
-done
-sleep 0.3
-kill -TERM $pid
-wait $pid
-[ $? -eq 143 ] || fail "exit code of an import that was interrupted"
-says "import: interrupted; $work/cut has all epochs that were complete: import the same files again with --append to continue"
+# interrupted PATTERN: the import ends while it reads that file, once the manifest has a line like the pattern.
+interrupted() {
+    "$deltafs_mpi" import -q --format raw --schema id:u8,x:f4 --key id -o "$work/cut" "$work"/big*.bin 2>"$work/err" &
+    pid=$!
+    n=0
+    until grep -q "$1" "$work/cut/MANIFEST" 2>"$work/grep" || [ $n -eq 200 ]; do
+        sleep 0.05
+        n=$((n + 1))
+    done
+    sleep 0.3
+    kill -TERM $pid
+    wait $pid
+    [ $? -eq 143 ] || fail "exit code of an import that was interrupted"
+}
+printf '123456789012' >"$work/big6.bin"
+interrupted '^Epoch number=0'
+says "import: interrupted; $work/cut has all epochs up to label 6: import the same files again with --append to continue"
+rm -r "$work/cut" "$work/big6.bin"
+interrupted .
+says "import: interrupted; $work/cut has no epoch yet: import the same files again with --append to continue"
 rm "$work/big7.bin"
 printf '123456789012' >"$work/small7.bin"
 expect 0 import 1 --format raw --schema id:u8,x:f4 --key id --append -o "$work/cut" "$work/small7.bin"
