@@ -31,10 +31,7 @@ expect 3 env SLURM_STEP_NUM_TASKS=4 "$here/minipic" -o ring --steps 1 -n 10
 grep -q "SLURM_STEP_NUM_TASKS=4, but this program's MPI has started 1 process" err || fail "no word of the launcher: $(cat err)"
 expect 1 srun write_ring ring/MANIFEST 2
 
-python=
-for candidate in "$PYTHON3" /usr/bin/python3; do
-    [ -n "$python" ] || ! "$candidate" -c 'import numpy' 2>err || python=$candidate
-done
+find_numpy
 if [ -n "$python" ] && ! nm -D --undefined-only "$here/.libs/libdeltafs.so" | grep -q __asan_init; then
     DELTAFS_LIBRARY=$here/.libs/libdeltafs.so PYTHONPATH=$examples/../../src/python "$python" "$examples/ring.py" ring 123 \
         >python || fail "ring.py"

@@ -84,8 +84,7 @@ done
 # ---- Damage: the rest is exported
 
 cp -R "$work/d" "$work/damaged"
-size=$(wc -c <"$work/damaged/00/p00000000.data")
-printf '\377' | dd of="$work/damaged/00/p00000000.data" bs=1 seek=$((size / 2)) conv=notrunc 2>"$work/dd" || fail dd
+printf '\377' | dd of="$work/damaged/00/p00000000.data" bs=1 seek=65 conv=notrunc 2>"$work/dd" || fail dd
 "$deltafs" select "$work/damaged" --fields x --format csv >"$work/damaged.csv" 2>"$work/err" && fail "no damage"
 for format in openpmd vtkhdf; do
     expect 3 "$deltafs" export "$work/damaged" --format $format -o "$work/damaged.$format"
@@ -95,13 +94,10 @@ done
 # ---- What is in the files
 
 command -v h5dump >"$work/out" || skip "h5dump is missing"
-numpy=
-for candidate in "${VFD_PYTHON:-}" "$PYTHON3" /usr/bin/python3; do
-    [ -n "$numpy" ] || ! "$candidate" -c 'import numpy' 2>"$work/err" || numpy=$candidate
-done
-[ -n "$numpy" ] || skip "no Python with NumPy"
+find_numpy
+[ -n "$python" ] || skip "no Python with NumPy"
 check() {
-    "$numpy" "$cli/export_check_hdf5.py" "$@" || fail "$*"
+    "$python" "$cli/export_check_hdf5.py" "$@" || fail "$*"
 }
 "$deltafs" select "$work/d" --format csv >"$work/all.csv" || fail select
 "$deltafs" export "$work/d" --keys "$work/keys" --format csv -o "$work/tracks.csv" || fail export

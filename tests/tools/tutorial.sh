@@ -9,10 +9,7 @@ here=$(pwd)
 source=$(cd "$top_srcdir" && pwd)
 case $real in /*) ;; *) real=$here/$real ;; esac
 
-python=
-for candidate in "$PYTHON3" /usr/bin/python3; do
-    [ -n "$python" ] || ! "$candidate" -c 'import numpy' 2>"$work/err" || python=$candidate
-done
+find_numpy
 # Commands are between .EX and .EE, results between .nf and .fi.
 plain() {
     sed -n "/^\.$1\$/,/^\.$2\$/{/^\./d; s/\\\\-/-/g; s/\\\\(aq/'/g; p}" "$page"
@@ -39,7 +36,7 @@ for program in deltafs deltafs-mpi; do
     ln -s "$here/$program" "$work/bin/$program"
 done
 printf '#!/bin/sh\nexec timeout 60 %s "$@"\n' "$MPIEXEC" >"$work/bin/mpirun"
-printf '#!/bin/sh\nexec "%s" "$@"\n' "${python:-$PYTHON3}" >"$work/bin/python3"
+printf '#!/bin/sh\nexec "%s" "$@"\n' "$(command -v "${python:-$PYTHON3}")" >"$work/bin/python3"
 chmod +x "$work/bin/mpirun" "$work/bin/python3"
 ln -s "$source/tests" "$work/tests"
 [ ! -d "$real" ] || ln -s "$real"/eparticle.* "$work/dumps"
