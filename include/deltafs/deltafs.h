@@ -190,7 +190,8 @@ DELTAFS_API int deltafs_open(const char *path, const deltafs_options *options, d
 
 /* Add the epochs that were committed after the handle was opened. The handle must be open for reading. Texts that
  * deltafs_stat returned become invalid. After an error the handle sees the same epochs as before. The errors are those
- * of deltafs_open. DELTAFS_ERR_CHANGED: another directory is at this path now. Not collective. */
+ * of deltafs_open. DELTAFS_ERR_CHANGED: another directory is at this path now. DELTAFS_ERR_MODE: an iterator
+ * (deltafs_iter_open) is open. Not collective. */
 DELTAFS_API int deltafs_refresh(deltafs_dir *dir);
 
 /* Close and free the handle. The handle is freed even if the call returns an error. If records were appended after the
@@ -328,6 +329,29 @@ DELTAFS_API int deltafs_scan(deltafs_dir *dir, const struct deltafs_range *range
 /* Scan one partition, from 0 to partitions - 1 (see deltafs_stat). So several processes can share a scan. */
 DELTAFS_API int deltafs_scan_partition(deltafs_dir *dir, uint32_t partition, const struct deltafs_range *range,
                                        deltafs_record_fn fn, void *arg, int *stopped);
+
+/* Call `fn` for every record with low <= key <= high in the epochs of the range. The order is by epoch, then by key,
+ * whatever the partition; records of one key are in the order of deltafs_get. If low > high there are none.
+ *
+ * The call reads only the parts of the index and the blocks that have such keys: a narrow range is read quickly. A
+ * whole directory is read faster by deltafs_scan, which needs no order. For each partition the call holds some records
+ * in memory, together about half of the option memory (auto: of 64 MiB), plus up to 100 KB for each partition.
+ *
+ * `stopped` and the errors are those of deltafs_scan. DELTAFS_ERR_MODE if keys are bytes: these are not stored in their
+ * order. */
+DELTAFS_API int deltafs_scan_range(deltafs_dir *dir, uint64_t low, uint64_t high, const struct deltafs_range *epochs,
+                                   deltafs_record_fn fn, void *arg, int *stopped);
+
+/* The same records one at a time. Between the calls, `dir` can be used for everything except deltafs_refresh
+ * (DELTAFS_ERR_MODE). Close the iterator before `dir`, with deltafs_iter_close. */
+typedef struct deltafs_iter deltafs_iter;
+DELTAFS_API int deltafs_iter_open(deltafs_dir *dir, uint64_t low, uint64_t high, const struct deltafs_range *epochs,
+                                  deltafs_iter **out);
+/* Get the next record, which is valid until the next call. At the end *record is NULL, and the status is DELTAFS_OK, or
+ * the first DELTAFS_ERR_DAMAGED or DELTAFS_ERR_IO if some records could not be read. */
+DELTAFS_API int deltafs_iter_next(deltafs_iter *iter, const struct deltafs_record **record);
+/* Free the iterator; NULL is fine. Can be called at any time. */
+DELTAFS_API int deltafs_iter_close(deltafs_iter *iter);
 
 /* Arrays of the caller. Element i of an array is at its address + i * its stride, as for deltafs_append_many. An array
  * that is NULL is not filled. */

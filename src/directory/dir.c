@@ -322,7 +322,12 @@ int deltafs_refresh(deltafs_dir *d)
 {
     int status = dir_must_read(d, "deltafs_refresh", NULL);
 
-    return status == DELTAFS_OK ? dir_end(d, reader_refresh(d->reader, &d->error)) : status;
+    if (status != DELTAFS_OK)
+        return status;
+    if (d->reader->iterators > 0)
+        return dir_end(d, error_set(&d->error, DELTAFS_ERR_MODE,
+                                    "deltafs_refresh: %s has an open iterator; close it before", d->reader->path));
+    return dir_end(d, reader_refresh(d->reader, &d->error));
 }
 
 /* ---- Scanning ---- */
@@ -351,9 +356,8 @@ static int dir_scan(deltafs_dir *d, uint32_t first, uint32_t end, const struct d
             status = part_scan(r, p, epoch, &to, &damages, &d->error);
     }
     r->is_scanning = 0;
-    if (status == DELTAFS_OK && !to.stopped && damages.count > 0)
-        status = error_set(&d->error, damages.first.status, "%s%s", damages.first.text,
-                           damages.count > 1 ? "; there is more damage, which verify lists" : "");
+    if (status == DELTAFS_OK && !to.stopped)
+        status = damages_status(&damages, &d->error);
     if (stopped)
         *stopped = to.stopped;
     return dir_end(d, status);

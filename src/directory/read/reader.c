@@ -28,6 +28,9 @@ int reader_keep(struct reader *r, uint32_t n, struct error *e)
     struct part_reader *part = calloc(n, sizeof *part);
     if (!part)
         return error_no_memory(e, n * sizeof *part, "partitions");
+    reader_close_parts(r);
+    if (r->part != r->own)
+        free(r->part);
     r->part = part;
     r->part_count = n;
     return DELTAFS_OK;

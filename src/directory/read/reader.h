@@ -32,7 +32,8 @@ struct reader {
     char *path;
     struct manifest manifest;
     uint64_t clock;
-    int is_scanning; /* a scan's function is being called: the partition that it scans must stay open */
+    int is_scanning;    /* a scan's function is being called: the partition that it scans must stay open */
+    uint32_t iterators; /* that are open: all partitions stay open */
     struct team *team;
     struct lookup_scratch *scratch;
     struct leaf_cache *leaves;
@@ -47,8 +48,8 @@ struct reader {
 
 /* Close the files of all partitions. */
 void reader_close_parts(struct reader *r);
-/* Keep `n` partitions in row open, for a caller that reads them again and again; none must be open yet. If they are
- * more than usual, a file takes a descriptor only while it is read. */
+/* Keep `n` partitions in row open, for a caller that reads them again and again; this closes others that are open, if
+ * they are more than before. If they are more than usual, a file takes a descriptor only while it is read. */
 int reader_keep(struct reader *r, uint32_t n, struct error *e);
 
 /* The part of the range in epoch numbers: *first <= number < *end. */

@@ -1,7 +1,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/hash.h"
-#include "directory/read/gather.h"
 #include "directory/read/scan.h"
 
 #define INDEX_AHEAD ((size_t)256 << 10) /* bytes of a scan's reads of the index log */
@@ -17,24 +16,7 @@ struct scan_run {
     uint32_t left;  /* records of that block */
 };
 
-struct scan {
-    struct reader *reader;
-    struct part_reader *part;
-    const struct segment *segment;
-    struct scan_to *to;
-    struct damages *damages;
-    struct window index_window;
-    struct buffer leaf_bytes;
-    struct leaf leaf;
-    struct buffer keys;
-    struct buffer runs;    /* struct scan_run: of the leaf */
-    struct buffer refs;    /* struct ref: `note` is by how many bits keys are shortened */
-    struct buffer records; /* struct ref_record */
-    uint32_t ref_count;
-    size_t record_count;
-};
-
-static void scan_fini(struct scan *s)
+void scan_fini(struct scan *s)
 {
     window_fini(&s->index_window);
     buffer_fini(&s->leaf_bytes);
@@ -51,6 +33,14 @@ void damages_add(struct damages *d, const struct error *e)
         d->first = *e;
     if (d->fn)
         d->fn(e->status, e->text, d->arg);
+}
+
+int damages_status(const struct damages *d, struct error *e)
+{
+    if (d->count == 0)
+        return DELTAFS_OK;
+    return error_set(e, d->first.status, "%s%s", d->first.text,
+                     d->count > 1 ? "; there is more damage, which verify lists" : "");
 }
 
 /* An error of one leaf or record: DELTAFS_OK to go on behind it, or what ends the scan. */
@@ -93,7 +83,7 @@ static int scan_give(void *scan, const struct ref *ref, uint64_t key, const uint
     return s->to->stopped != 0;
 }
 
-/* Hand out the records collected so far. */
+/* Hand out the records collected so far. The next record of a run is looked up anew: its ref is gone. */
 static int scan_gather(struct scan *s, struct error *e)
 {
     struct gather_to to = {.give = scan_give, .damage = scan_gather_damage, .arg = s};
@@ -103,89 +93,171 @@ static int scan_gather(struct scan *s, struct error *e)
     s->to->counts.blocks += to.blocks;
     s->ref_count = 0;
     s->record_count = 0;
+    for (uint32_t i = 0; s->at < s->end && i < s->leaf.run_count; i++)
+        ((struct scan_run *)(void *)s->runs.bytes)[i].left = 0;
     return status;
 }
 
-/* Whether enough records are collected, of the segment's epoch or before it. */
-static int scan_has_enough(const struct scan *s)
+/* How many records of the segment to gather at once. */
+static size_t scan_portion(const struct scan *s)
 {
     const struct manifest *m = &s->reader->manifest;
-    const struct manifest_epoch *epoch = &m->epoch[s->segment->footer.epoch];
-    uint64_t most = (uint64_t)RECORDS_RUN * s->segment->footer.runs;
-    uint64_t each = epoch->records > 0 ? epoch->bytes_raw / epoch->records : 0;
+    uint64_t most = (uint64_t)RECORDS_RUN * s->segment->footer.runs, size = scan_record_size(s);
 
     if (m->is_local || most > RECORDS_MAX)
         most = RECORDS_MAX;
     most = most < RECORDS_MIN ? RECORDS_MIN : most;
-    if (each > 0 && most > VALUES_MAX / each)
-        most = VALUES_MAX / each;
-    return s->record_count > 0 && s->record_count >= most;
+    most = most > VALUES_MAX / size ? VALUES_MAX / size : most;
+    return most > 0 ? (size_t)most : 1;
+}
+
+uint64_t scan_record_size(const struct scan *s)
+{
+    const struct manifest_epoch *epoch = &s->reader->manifest.epoch[s->segment->footer.epoch];
+    uint64_t size = epoch->records > 0 ? epoch->bytes_raw / epoch->records : 0;
+
+    return size > 0 ? size : 1;
 }
 
 /* A ref to the block that has the next record of the leaf's run number `r`. */
-static int scan_next_block(struct scan *s, uint32_t leaf, uint32_t r, struct scan_run *run, struct error *e)
+static int scan_next_block(struct scan *s, uint32_t r, struct scan_run *run, struct error *e)
 {
     struct ref ref = {.epoch = s->segment->footer.epoch, .note = s->segment->footer.key_shift};
 
-    if (r >= s->leaf.run_count || leaf_place(&s->leaf, r, run->taken, &ref.place) != 0)
-        return reader_malformed_leaf(s->part, s->segment, leaf, e);
+    if (leaf_place(&s->leaf, r, run->taken, &ref.place) != 0)
+        return reader_malformed_leaf(s->part, s->segment, s->next - 1, e);
     run->left = ref.place.at.count - ref.place.record;
     run->ref = s->ref_count++;
     ((struct ref *)(void *)s->refs.bytes)[run->ref] = ref;
     return DELTAFS_OK;
 }
 
-static int scan_leaf(struct scan *s, uint32_t leaf, struct error *e)
+/* Read the next leaf, and find which of its records are in the range. */
+static int scan_open_leaf(struct scan *s, struct error *e)
 {
-    int status = index_read_leaf(&s->part->index, s->segment, leaf, &s->index_window, &s->leaf_bytes, &s->leaf, e);
+    uint32_t number = s->next++;
     const struct leaf *l = &s->leaf;
+    int status = index_read_leaf(&s->part->index, s->segment, number, &s->index_window, &s->leaf_bytes, &s->leaf, e);
 
     if (status != DELTAFS_OK)
         return scan_failed(s, e);
     status = buffer_reserve(&s->keys, l->count * sizeof(uint64_t), "a scan", e);
     if (status == DELTAFS_OK)
         status = buffer_reserve(&s->runs, l->run_count * sizeof(struct scan_run), "a scan", e);
+    if (status != DELTAFS_OK)
+        return status;
+    const uint64_t *keys = (const uint64_t *)(const void *)s->keys.bytes;
+    struct scan_run *run = (struct scan_run *)(void *)s->runs.bytes;
+    s->to->counts.leaves++;
+    leaf_keys(l, (uint64_t *)(void *)s->keys.bytes);
+    memset(run, 0, l->run_count * sizeof *run);
+    for (s->at = 0; s->at < l->count && keys[s->at] < s->low; s->at++) {
+        uint32_t r = leaf_run_of(l, s->at);
+        if (r < l->run_count)
+            run[r].taken++;
+    }
+    s->end = l->count;
+    while (s->end > s->at && keys[s->end - 1] > s->high)
+        s->end--;
+    return DELTAFS_OK;
+}
+
+/* Collect `n` more records of the open leaf. */
+static int scan_collect(struct scan *s, uint32_t n, struct error *e)
+{
+    int status = buffer_reserve(&s->refs, ((size_t)s->ref_count + n) * sizeof(struct ref), "a scan", e);
+
     if (status == DELTAFS_OK)
-        status = buffer_reserve(&s->refs, (s->ref_count + l->count) * sizeof(struct ref), "a scan", e);
-    if (status == DELTAFS_OK)
-        status = buffer_reserve(&s->records, (s->record_count + l->count) * sizeof(struct ref_record), "a scan", e);
+        status = buffer_reserve(&s->records, (s->record_count + n) * sizeof(struct ref_record), "a scan", e);
     if (status != DELTAFS_OK)
         return status;
     const uint64_t *keys = (const uint64_t *)(const void *)s->keys.bytes;
     struct scan_run *run = (struct scan_run *)(void *)s->runs.bytes;
     struct ref_record *record = (struct ref_record *)(void *)s->records.bytes;
-    s->to->counts.leaves++;
-    leaf_keys(l, (uint64_t *)(void *)s->keys.bytes);
-    memset(run, 0, l->run_count * sizeof *run);
-    for (uint32_t i = 0; i < l->count && status == DELTAFS_OK; i++) {
-        uint32_t r = leaf_run_of(l, i);
-        if (r >= l->run_count || run[r].left == 0)
-            status = scan_next_block(s, leaf, r, &run[r], e);
+    for (uint32_t i = s->at, end = s->at + n; i < end && status == DELTAFS_OK; i++) {
+        uint32_t r = leaf_run_of(&s->leaf, i);
+        if (r >= s->leaf.run_count)
+            status = reader_malformed_leaf(s->part, s->segment, s->next - 1, e);
+        else if (run[r].left == 0)
+            status = scan_next_block(s, r, &run[r], e);
         if (status != DELTAFS_OK)
             break;
         record[s->record_count++] = (struct ref_record){keys[i], run[r].ref};
         run[r].taken++;
         run[r].left--;
     }
-    if (status == DELTAFS_ERR_DAMAGED)
-        status = scan_failed(s, e); /* the rest of the leaf is of no use */
-    return status == DELTAFS_OK && scan_has_enough(s) ? scan_gather(s, e) : status;
+    s->at += n;
+    if (status != DELTAFS_OK)
+        s->at = s->end; /* the rest of the leaf is of no use */
+    return status == DELTAFS_OK ? status : scan_failed(s, e);
+}
+
+/* Collect until there are `most` records, or the segment ends. */
+static int scan_walk(struct scan *s, size_t most, struct error *e)
+{
+    int status = DELTAFS_OK;
+
+    while (s->record_count < most && !scan_is_done(s) && status == DELTAFS_OK) {
+        size_t left = s->end - s->at, room = most - s->record_count;
+        status = left > 0 ? scan_collect(s, (uint32_t)(left < room ? left : room), e) : scan_open_leaf(s, e);
+    }
+    return status;
+}
+
+void scan_begin(struct scan *s, const struct segment *segment, uint64_t low, uint64_t high)
+{
+    uint32_t leaves, from = 0, end = segment->footer.leaves;
+
+    s->segment = segment;
+    s->low = low;
+    s->high = high;
+    s->at = s->end = 0;
+    s->next = low > segment->footer.last_key ? end : index_leaf_of(segment, low, &leaves);
+    /* The first leaf that begins above `high`. */
+    while (from < end) {
+        uint32_t middle = from + (end - from) / 2;
+        if (segment->first_keys[middle] <= high)
+            from = middle + 1;
+        else
+            end = middle;
+    }
+    s->leaves_end = end;
+    uint64_t length = s->next < end ? segment->leaf_offsets[end] - segment->leaf_offsets[s->next] : 0;
+    s->index_window.ahead = length < INDEX_AHEAD ? (size_t)length : INDEX_AHEAD;
+}
+
+int scan_is_done(const struct scan *s)
+{
+    return s->at == s->end && s->next >= s->leaves_end;
+}
+
+int scan_give_portion(struct scan *s, size_t most, struct error *e)
+{
+    size_t portion = scan_portion(s);
+    int status = scan_walk(s, most < portion ? most : portion, e);
+
+    return status == DELTAFS_OK ? scan_gather(s, e) : status;
 }
 
 int part_scan(struct reader *r, struct part_reader *p, uint32_t epoch, struct scan_to *to, struct damages *damages,
               struct error *e)
 {
-    struct scan s = {.reader = r, .part = p, .to = to, .damages = damages, .index_window.ahead = INDEX_AHEAD};
+    struct scan s = {.reader = r, .part = p, .to = to, .damages = damages};
     struct segment *segment;
     uint32_t segments;
     int status = reader_epoch(r, p, epoch, &segment, &segments, e);
 
     if (status != DELTAFS_OK)
         return scan_failed(&s, e);
+    /* Records of short segments are gathered together. */
     for (uint32_t i = 0; i < segments && status == DELTAFS_OK; i++) {
-        s.segment = &segment[i];
-        for (uint32_t leaf = 0; leaf < segment[i].footer.leaves && status == DELTAFS_OK; leaf++)
-            status = scan_leaf(&s, leaf, e);
+        scan_begin(&s, &segment[i], 0, UINT64_MAX);
+        while (status == DELTAFS_OK && !scan_is_done(&s)) {
+            size_t portion = scan_portion(&s);
+            status = scan_walk(&s, portion, e);
+            if (status == DELTAFS_OK && s.record_count >= portion)
+                status = scan_gather(&s, e);
+        }
     }
     if (status == DELTAFS_OK)
         status = scan_gather(&s, e);

@@ -1,0 +1,234 @@
+/* A merge of streams, one for each segment of the epoch. A stream reads a portion of its records at a time, so that
+ * memory is bounded; a heap says whose next record has the least key. Records of one key are all in one partition, and
+ * in the order of its segments: so streams with equal keys come in the order of their numbers. */
+#include <stdlib.h>
+#include <string.h>
+#include "directory/read/ordered.h"
+#include "directory/serial.h"
+
+#define PORTION_MIN 64u                /* records */
+#define AHEAD_MIN   ((size_t)16 << 10) /* bytes */
+
+struct stream {
+    struct scan scan;
+    struct scan_to to;
+    struct buffer records; /* struct deltafs_record: a portion */
+    struct buffer values;  /* theirs, one after the other */
+    size_t count, at;
+    size_t used, value_at; /* bytes of values */
+    struct error *error;   /* of stream_take */
+};
+
+/* ---- Streams ---- */
+
+static struct deltafs_record *stream_record(const struct stream *s)
+{
+    return (struct deltafs_record *)(void *)s->records.bytes + s->at;
+}
+
+static int stream_take(const struct deltafs_record *record, void *arg)
+{
+    struct stream *s = arg;
+    size_t n = s->count + 1;
+    int status = buffer_reserve(&s->records, n * sizeof *record, "records", s->error);
+
+    if (status == DELTAFS_OK)
+        status = buffer_reserve(&s->values, s->used + record->size + 1, "records", s->error);
+    if (status != DELTAFS_OK)
+        return status;
+    ((struct deltafs_record *)(void *)s->records.bytes)[s->count++] = *record;
+    memcpy(s->values.bytes + s->used, record->value, record->size);
+    s->used += record->size;
+    return 0;
+}
+
+/* Read the next portion that has records, if there is any. */
+static int stream_fill(struct stream *s, size_t share, struct error *e)
+{
+    size_t most = share / (size_t)(scan_record_size(&s->scan) + sizeof(struct deltafs_record));
+    int status = DELTAFS_OK;
+
+    s->to = (struct scan_to){.fn = stream_take, .arg = s};
+    s->scan.to = &s->to;
+    s->error = e;
+    s->count = s->at = s->used = s->value_at = 0;
+    while (status == DELTAFS_OK && s->count == 0 && !scan_is_done(&s->scan))
+        status = scan_give_portion(&s->scan, most < PORTION_MIN ? PORTION_MIN : most, e);
+    if (s->to.stopped)
+        status = s->to.stopped;
+    if (s->count > 0)
+        stream_record(s)->value = s->values.bytes;
+    return status;
+}
+
+/* Go on to the next record of the portion, if there is one. */
+static void stream_advance(struct stream *s)
+{
+    s->value_at += stream_record(s)->size;
+    if (++s->at < s->count)
+        stream_record(s)->value = s->values.bytes + s->value_at;
+}
+
+static void stream_fini(struct stream *s)
+{
+    scan_fini(&s->scan);
+    buffer_fini(&s->records);
+    buffer_fini(&s->values);
+}
+
+/* ---- The heap ---- */
+
+static int ordered_is_less(const struct ordered *o, size_t a, size_t b)
+{
+    uint64_t x = stream_record(&o->stream[a])->key, y = stream_record(&o->stream[b])->key;
+
+    return x < y || (x == y && a < b);
+}
+
+/* The stream at place `i` has another record than before: restore the order below it. */
+static void heap_sink(struct ordered *o, size_t i)
+{
+    size_t moved = o->heap[i];
+
+    for (size_t child = 2 * i + 1; child < o->heap_count; child = 2 * i + 1) {
+        child += child + 1 < o->heap_count && ordered_is_less(o, o->heap[child + 1], o->heap[child]);
+        if (!ordered_is_less(o, o->heap[child], moved))
+            break;
+        o->heap[i] = o->heap[child];
+        i = child;
+    }
+    o->heap[i] = moved;
+}
+
+/* ---- Epochs ---- */
+
+/* One more stream, for a segment. */
+static int ordered_add(struct ordered *o, struct part_reader *p, const struct segment *segment, struct error *e)
+{
+    if (o->streams == o->streams_most) {
+        size_t n = o->streams_most > 0 ? 2 * o->streams_most : o->reader->manifest.partitions;
+        struct stream *stream = realloc(o->stream, n * sizeof *stream);
+        if (stream)
+            o->stream = stream;
+        size_t *heap = realloc(o->heap, n * sizeof *heap);
+        if (heap)
+            o->heap = heap;
+        if (!stream || !heap)
+            return error_no_memory(e, n * (sizeof *stream + sizeof *heap), "a scan");
+        memset(o->stream + o->streams_most, 0, (n - o->streams_most) * sizeof *stream);
+        o->streams_most = n;
+    }
+    struct scan *s = &o->stream[o->streams].scan;
+    s->reader = o->reader;
+    s->part = p;
+    s->damages = &o->damages;
+    window_fini(&s->index_window);
+    scan_begin(s, segment, o->low, o->high);
+    o->streams += !scan_is_done(s);
+    return DELTAFS_OK;
+}
+
+/* The streams of a partition. */
+static int ordered_add_part(struct ordered *o, uint32_t partition, struct error *e)
+{
+    struct part_reader *p;
+    struct segment *segment;
+    uint32_t segments = 0;
+    int status = reader_part(o->reader, partition, &p, e);
+
+    o->is_lost[partition] = status != DELTAFS_OK;
+    if (status == DELTAFS_OK)
+        status = reader_epoch(o->reader, p, o->epoch, &segment, &segments, e);
+    if (status != DELTAFS_OK && status != DELTAFS_ERR_MEMORY) {
+        damages_add(&o->damages, e);
+        return DELTAFS_OK;
+    }
+    for (uint32_t i = 0; i < segments && status == DELTAFS_OK; i++)
+        status = ordered_add(o, p, &segment[i], e);
+    return status;
+}
+
+static size_t ordered_share(const struct ordered *o)
+{
+    return o->limit / (2 * o->streams);
+}
+
+/* Open the streams of the next epoch, and read a portion of each. */
+static int ordered_begin_epoch(struct ordered *o, struct error *e)
+{
+    int status = DELTAFS_OK;
+
+    o->streams = 0;
+    for (uint32_t i = 0; i < o->reader->manifest.partitions && status == DELTAFS_OK; i++)
+        if (!o->is_lost[i])
+            status = ordered_add_part(o, i, e);
+    o->epoch++;
+    for (size_t i = 0; i < o->streams && status == DELTAFS_OK; i++) {
+        struct stream *s = &o->stream[i];
+        size_t share = ordered_share(o), ahead = share < AHEAD_MIN ? AHEAD_MIN : share;
+        if (s->scan.index_window.ahead > ahead)
+            s->scan.index_window.ahead = ahead;
+        status = stream_fill(s, share, e);
+        if (s->count > 0)
+            o->heap[o->heap_count++] = i;
+    }
+    for (size_t i = o->heap_count / 2; i-- > 0;)
+        heap_sink(o, i);
+    return status;
+}
+
+/* Let go of the least record. */
+static int ordered_advance(struct ordered *o, struct error *e)
+{
+    struct stream *s = &o->stream[o->heap[0]];
+    int status = DELTAFS_OK;
+
+    stream_advance(s);
+    if (s->at == s->count)
+        status = stream_fill(s, ordered_share(o), e);
+    if (s->count == 0)
+        o->heap[0] = o->heap[--o->heap_count];
+    if (o->heap_count > 0 && status == DELTAFS_OK)
+        heap_sink(o, 0);
+    return status;
+}
+
+/* ---- The scan ---- */
+
+int ordered_init(struct ordered *o, struct reader *r, uint64_t low, uint64_t high, const struct deltafs_range *epochs,
+                 struct error *e)
+{
+    uint32_t partitions = r->manifest.partitions;
+
+    *o = (struct ordered){.reader = r, .low = low, .high = high};
+    o->limit = (size_t)(r->memory == OPTION_AUTO ? SERIAL_MEMORY_DEFAULT : r->memory) / 2;
+    reader_epochs(r, epochs, &o->epoch, &o->end);
+    if (low > high)
+        o->end = o->epoch;
+    o->is_lost = calloc(partitions, 1);
+    return o->is_lost ? reader_keep(r, partitions, e) : error_no_memory(e, partitions, "partitions");
+}
+
+int ordered_next(struct ordered *o, const struct deltafs_record **out, struct error *e)
+{
+    int status = o->is_given ? ordered_advance(o, e) : DELTAFS_OK;
+
+    while (status == DELTAFS_OK && o->heap_count == 0 && o->epoch < o->end)
+        status = ordered_begin_epoch(o, e);
+    if (status != DELTAFS_OK) { /* there is no way on */
+        o->heap_count = 0;
+        o->epoch = o->end;
+    }
+    o->is_given = o->heap_count > 0;
+    *out = o->is_given ? stream_record(&o->stream[o->heap[0]]) : NULL;
+    return status;
+}
+
+void ordered_fini(struct ordered *o)
+{
+    for (size_t i = 0; i < o->streams_most; i++)
+        stream_fini(&o->stream[i]);
+    free(o->stream);
+    free(o->heap);
+    free(o->is_lost);
+}

@@ -1,0 +1,379 @@
+/* Ordered scans: ranges of keys against a sorted list of all records, what they read, and damage. */
+#include "directory/format/directory_format.h"
+#include "io/io.h"
+#include "unit_help.h"
+
+/* ---- The oracle ---- */
+
+static int compare_records(const void *a, const void *b)
+{
+    const struct model_record *x = a, *y = b;
+
+    if (x->label != y->label)
+        return x->label < y->label ? -1 : 1;
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    return x->serial < y->serial ? -1 : x->serial > y->serial;
+}
+
+/* All records by epoch, key and order of appending. */
+static void sort_model(struct model *m)
+{
+    qsort(m->record, m->count, sizeof *m->record, compare_records);
+    m->is_sorted = 0;
+}
+
+struct query {
+    struct model *model;
+    uint64_t low, high;
+    struct deltafs_range epochs;
+    int may_miss; /* records */
+    size_t at, count;
+};
+
+static int is_wanted(const struct query *q, const struct model_record *r)
+{
+    return r->key >= q->low && r->key <= q->high && r->label >= q->epochs.first && r->label <= q->epochs.last;
+}
+
+/* The next wanted record of the list. */
+static int next_record(const struct deltafs_record *got, void *arg)
+{
+    struct query *q = arg;
+    const struct model_record *r = q->model->record;
+
+    for (; q->at < q->model->committed; q->at++) {
+        if (!is_wanted(q, &r[q->at]))
+            continue;
+        int is_it = r[q->at].key == got->key && r[q->at].label == got->label && model_is_value(&r[q->at], got);
+        CHECK(is_it || q->may_miss);
+        if (is_it)
+            break;
+    }
+    CHECK(q->at < q->model->committed);
+    q->at++;
+    q->count++;
+    return 0;
+}
+
+static void check_end(struct query *q)
+{
+    for (; q->at < q->model->committed && !q->may_miss; q->at++)
+        CHECK(!is_wanted(q, &q->model->record[q->at]));
+}
+
+static struct query query_of(struct model *m, uint64_t low, uint64_t high)
+{
+    return (struct query){.model = m, .low = low, .high = high, .epochs = {0, UINT64_MAX}};
+}
+
+/* By calls of a function. */
+static size_t check_scan(struct query q, deltafs_dir *d)
+{
+    int stopped = 1;
+
+    CHECK_CALL(d, deltafs_scan_range(d, q.low, q.high, &q.epochs, next_record, &q, &stopped), DELTAFS_OK);
+    CHECK_IS(stopped, 0);
+    check_end(&q);
+    return q.count;
+}
+
+/* By an iterator, with other calls on the same handle between its steps. */
+static void check_iter(struct query q, deltafs_dir *d)
+{
+    const struct deltafs_record *got;
+    deltafs_iter *iter = NULL;
+    deltafs_records *same = NULL;
+
+    CHECK_CALL(d, deltafs_iter_open(d, q.low, q.high, &q.epochs, &iter), DELTAFS_OK);
+    for (;;) {
+        CHECK_CALL(d, deltafs_iter_next(iter, &got), DELTAFS_OK);
+        if (!got)
+            break;
+        if (q.count % 512 == 0) {
+            CHECK_CALL(d, deltafs_get(d, got->key ^ q.count, NULL, &same), same ? DELTAFS_OK : DELTAFS_ERR_NOT_FOUND);
+            deltafs_records_destroy(same);
+            same = NULL;
+        }
+        next_record(got, &q);
+    }
+    CHECK_CALL(d, deltafs_iter_next(iter, &got), DELTAFS_OK);
+    CHECK(got == NULL);
+    CHECK_IS(deltafs_iter_close(iter), DELTAFS_OK);
+    check_end(&q);
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+static void check_ranges(struct model *m, const char *path, struct rng *r, int n)
+{
+    deltafs_dir *d = unit_open(path);
+
+    sort_model(m);
+    CHECK_IS(check_scan(query_of(m, 0, UINT64_MAX), d), m->committed);
+    check_iter(query_of(m, 0, UINT64_MAX), d);
+    check_scan(query_of(m, 0, 0), d);
+    check_scan(query_of(m, UINT64_MAX, UINT64_MAX), d);
+    CHECK_IS(check_scan(query_of(m, 1, 0), d), 0);
+    CHECK_IS(check_scan(query_of(m, UINT64_MAX, 0), d), 0);
+    for (int i = 0; i < n && m->committed > 0; i++) {
+        /* The ends are keys, or beside them. */
+        uint64_t ends[2];
+        for (int k = 0; k < 2; k++)
+            ends[k] = m->record[rng_below(r, m->committed)].key + rng_below(r, 3) - 1;
+        qsort(ends, 2, sizeof ends[0], compare_keys);
+        struct query q = query_of(m, ends[0], i % 3 ? ends[1] : ends[0] + rng_below(r, 100));
+        if (i % 4 == 0)
+            q.epochs = (struct deltafs_range){rng_below(r, 4), 1 + rng_below(r, 5)};
+        check_scan(q, d);
+        if (i % 4 == 1)
+            check_iter(q, d);
+    }
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
+/* ---- Answers ---- */
+
+static void test_random(void **state)
+{
+    static const struct {
+        const char *partitions, *value_size, *layout, *memory, *block;
+        uint32_t records;
+    } cases[] = {
+        {"1", "any", "partitioned", "64M", "4K", 6000},  {"3", "12", "partitioned", "64M", "16K", 9000},
+        {"40", "any", "partitioned", "64M", "4K", 6000}, /* more than are kept open otherwise */
+        {"3", "any", "local", "64M", "4K", 5000},        {"40", "12", "local", "64M", "4K", 5000},
+        {"2", "0", "partitioned", "8M", "64K", 300000}, /* several segments */
+    };
+    struct rng r = rng_init(331);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct model m = {0};
+        const char *path = unit_path("random"), *size = cases[i].value_size;
+        int is_large = cases[i].records > 100000;
+        deltafs_dir *d =
+            unit_create(path, unit_options("partitions", cases[i].partitions, "value_size", size, "layout",
+                                           cases[i].layout, "memory", cases[i].memory, "block", cases[i].block, NULL));
+        for (uint64_t epoch = 0; epoch < (is_large ? 1 : 5); epoch++) {
+            enum key_kind kind = is_large ? KEYS_SPARSE : (enum key_kind)((i + epoch) % KEYS_KINDS);
+            int64_t bytes = strcmp(size, "any") == 0 ? -1 : atoll(size);
+            model_append_some(&m, d, &r, kind, epoch == 3 ? 0 : cases[i].records, bytes);
+            model_append_some(&m, d, &r, KEYS_ENDS, epoch == 3 ? 0 : 40, bytes);
+            model_end_epoch(&m, d, epoch);
+        }
+        CHECK_IS(deltafs_close(d), DELTAFS_OK);
+        check_ranges(&m, path, &r, is_large ? 3 : 40);
+        unit_remove(path);
+        model_fini(&m);
+    }
+}
+
+/* More records of one key than a leaf has otherwise, and more bytes than a portion has. */
+static void test_one_giant_key(void **state)
+{
+    struct rng r = rng_init(332);
+    struct model m = {0};
+    const char *path = unit_path("giant");
+    deltafs_dir *d = unit_create(path, unit_options("partitions", "2", "value_size", "8", NULL));
+
+    (void)state;
+    for (uint32_t i = 0; i < 60000; i++)
+        CHECK_CALL(d, model_append(&m, d, i % 6 ? 500 : rng_below(&r, 1000), 8), DELTAFS_OK);
+    model_end_epoch(&m, d, 1);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    check_ranges(&m, path, &r, 10);
+    model_fini(&m);
+}
+
+/* Streams share the memory: with as little as a reader can have, portions are as short as they get. */
+static void test_little_memory(void **state)
+{
+    struct rng r = rng_init(333);
+    struct model m = {0};
+    const char *path = unit_path("little");
+    deltafs_options *o = unit_options("memory", "8M", NULL);
+    deltafs_dir *d = unit_create(path, unit_options("partitions", "200", "value_size", "500", NULL));
+
+    (void)state;
+    model_append_some(&m, d, &r, KEYS_DENSE, 20000, 500);
+    model_end_epoch(&m, d, 1);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    sort_model(&m);
+    CHECK_IS(deltafs_open(path, o, &d), DELTAFS_OK);
+    CHECK_IS(check_scan(query_of(&m, 0, UINT64_MAX), d), 20000);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    deltafs_options_destroy(o);
+    model_fini(&m);
+}
+
+/* ---- What is read ---- */
+
+static uint64_t bytes_read(deltafs_dir *d, uint64_t *reads)
+{
+    struct deltafs_io_stat io = {.struct_size = sizeof io};
+
+    CHECK_CALL(d, deltafs_io_stat(d, &io), DELTAFS_OK);
+    *reads = io.reads;
+    return io.bytes_read;
+}
+
+/* Of 100,000 records in 2 partitions: once they are open, a range of 50 keys takes from each a leaf or two, read at
+ * once, and a block or two. */
+static void test_reads(void **state)
+{
+    enum { RECORDS = 100000 };
+    struct rng r = rng_init(334);
+    struct model m = {0};
+    const char *path = unit_path("reads");
+    deltafs_dir *d =
+        unit_create(path, unit_options("partitions", "2", "value_size", "40", "codec", "none", "block", "16K", NULL));
+    uint64_t before, after;
+
+    (void)state;
+    for (uint64_t i = 0; i < RECORDS; i++)
+        CHECK_CALL(d, model_append(&m, d, i * 7919 % RECORDS, 40), DELTAFS_OK);
+    model_end_epoch(&m, d, 1);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    sort_model(&m);
+    d = unit_open(path);
+    CHECK_IS(check_scan(query_of(&m, RECORDS, UINT64_MAX), d), 0);
+    for (int i = 0; i < 20; i++) {
+        uint64_t low = rng_below(&r, RECORDS - 50), was = bytes_read(d, &before);
+        CHECK_IS(check_scan(query_of(&m, low, low + 49), d), 50);
+        uint64_t now = bytes_read(d, &after);
+        CHECK(after - before <= 2 * (1 + 2));
+        CHECK(now - was <= 2 * (2 * 10000 + 2 * 17000));
+        was = bytes_read(d, &before);
+        CHECK_IS(check_scan(query_of(&m, RECORDS + low, UINT64_MAX), d), 0);
+        CHECK_IS(bytes_read(d, &after) - was, 0);
+        CHECK_IS(after, before);
+    }
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    model_fini(&m);
+}
+
+/* ---- Damage ---- */
+
+static size_t check_damaged(struct query q, deltafs_dir *d, const char *file)
+{
+    q.may_miss = 1;
+    CHECK_CALL(d, deltafs_scan_range(d, q.low, q.high, NULL, next_record, &q, NULL), DELTAFS_ERR_DAMAGED);
+    CHECK(strstr(deltafs_errmsg(d), file) != NULL);
+    return q.count;
+}
+
+/* A damaged block or leaf hides its own records only, and only from ranges that touch it; a lost log those of its
+ * partition. */
+static void test_damage(void **state)
+{
+    static const char *const logs[] = {LOG_NAME_DATA, LOG_NAME_INDEX};
+    struct rng r = rng_init(335);
+    struct model m = {0};
+    char log[PATH_ROOM];
+    size_t n;
+
+    (void)state;
+    for (int kind = 0; kind < 2; kind++) {
+        const char *path = unit_path("damage");
+        deltafs_dir *d = unit_create(
+            path, unit_options("partitions", "3", "value_size", "16", "codec", "none", "block", "4K", NULL));
+        m = (struct model){0};
+        for (uint64_t epoch = 1; epoch < 3; epoch++) {
+            model_append_some(&m, d, &r, KEYS_SPARSE, 20000, 16);
+            model_end_epoch(&m, d, epoch);
+        }
+        CHECK_IS(deltafs_close(d), DELTAFS_OK);
+        sort_model(&m);
+        io_path_in(log, path, logs[kind], 1, 1);
+        uint8_t *bytes = unit_load(log, &n);
+        unit_poke(log, 3000, (uint8_t)~bytes[3000]); /* in the first block or leaf: of low keys */
+        free(bytes);
+        d = unit_open(path);
+        size_t whole = check_damaged(query_of(&m, 0, UINT64_MAX), d, log);
+        CHECK(whole < m.committed && whole > m.committed * 9 / 10);
+        check_scan(query_of(&m, UINT64_MAX / 2, UINT64_MAX), d);
+        CHECK_IS(deltafs_close(d), DELTAFS_OK);
+        unit_save(log, "gone", 4);
+        d = unit_open(path);
+        whole = check_damaged(query_of(&m, 0, UINT64_MAX), d, log);
+        CHECK(whole < m.committed * 3 / 4 && whole > m.committed / 2);
+        CHECK_IS(deltafs_close(d), DELTAFS_OK);
+        unit_remove(path);
+        model_fini(&m);
+    }
+}
+
+/* ---- Calls ---- */
+
+static int stop_at_once(const struct deltafs_record *record, void *arg)
+{
+    (void)record;
+    ++*(int *)arg;
+    return 77;
+}
+
+static int read_within(const struct deltafs_record *record, void *arg)
+{
+    deltafs_records *got = NULL;
+    deltafs_iter *iter = NULL;
+
+    CHECK_IS(deltafs_iter_open(arg, 0, 1, NULL, &iter), DELTAFS_ERR_MODE);
+    CHECK(iter == NULL);
+    return deltafs_get(arg, record->key, NULL, &got);
+}
+
+static void test_calls(void **state)
+{
+    const char *path = unit_path("calls");
+    deltafs_dir *d = unit_create(path, unit_options("partitions", "40", NULL));
+    const struct deltafs_record *record;
+    deltafs_iter *iter = NULL;
+    int stopped = 0, calls = 0;
+
+    (void)state;
+    CHECK_CALL(d, deltafs_scan_range(d, 0, 1, NULL, stop_at_once, &calls, &stopped), DELTAFS_ERR_MODE);
+    for (uint64_t i = 0; i < 100; i++)
+        CHECK_CALL(d, deltafs_append(d, i, "v", 1), DELTAFS_OK);
+    CHECK_CALL(d, deltafs_epoch_end(d, 1), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    d = unit_open(path);
+    CHECK_CALL(d, deltafs_scan_range(d, 0, 99, NULL, NULL, NULL, NULL), DELTAFS_ERR_INVALID);
+    CHECK_CALL(d, deltafs_iter_open(d, 0, 99, NULL, NULL), DELTAFS_ERR_INVALID);
+    CHECK_IS(deltafs_iter_next(NULL, &record), DELTAFS_ERR_INVALID);
+    CHECK_CALL(d, deltafs_scan_range(d, 0, 99, NULL, stop_at_once, &calls, &stopped), DELTAFS_OK);
+    CHECK(stopped == 77 && calls == 1);
+    CHECK_CALL(d, deltafs_scan_range(d, 0, 99, NULL, read_within, d, &stopped), DELTAFS_OK);
+    CHECK_IS(stopped, DELTAFS_ERR_MODE);
+    CHECK_CALL(d, deltafs_iter_open(d, 5, 99, NULL, &iter), DELTAFS_OK);
+    CHECK_CALL(d, deltafs_iter_next(iter, NULL), DELTAFS_ERR_INVALID);
+    CHECK_CALL(d, deltafs_refresh(d), DELTAFS_ERR_MODE);
+    CHECK(strstr(deltafs_errmsg(d), "has an open iterator") != NULL);
+    CHECK_CALL(d, deltafs_iter_next(iter, &record), DELTAFS_OK);
+    CHECK(record && record->key == 5);
+    CHECK_IS(deltafs_iter_close(iter), DELTAFS_OK);
+    CHECK_IS(deltafs_iter_close(NULL), DELTAFS_OK);
+    CHECK_CALL(d, deltafs_refresh(d), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    d = unit_create(unit_path("texts"), unit_options("keys", "bytes", NULL));
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    d = unit_open(unit_path("texts"));
+    CHECK_CALL(d, deltafs_iter_open(d, 0, 99, NULL, &iter), DELTAFS_ERR_MODE);
+    CHECK(strstr(deltafs_errmsg(d), "its keys are bytes") != NULL);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random), cmocka_unit_test(test_one_giant_key), cmocka_unit_test(test_little_memory),
+        cmocka_unit_test(test_reads),  cmocka_unit_test(test_damage),        cmocka_unit_test(test_calls),
+    };
+
+    return cmocka_run_group_tests(tests, unit_setup, unit_teardown);
+}
