@@ -2,6 +2,9 @@
  * libh5fd_deltafs.so. */
 #include "h5fd.h"
 
+/* For deltafs doctor. */
+DELTAFS_API const char deltafs_driver_version[] = DELTAFS_VERSION;
+
 H5PL_type_t H5PLget_plugin_type(void)
 {
     return H5PL_TYPE_VFD;

@@ -112,6 +112,10 @@ static mca_fbtl_base_module_1_0_0_t *fbtl_file_query(ompio_file_t *fh, int *prio
     return ompio_file_query(fh, priority) ? &module : NULL;
 }
 
+/* For deltafs doctor. */
+DELTAFS_API const char deltafs_driver_version[] = DELTAFS_VERSION;
+DELTAFS_API const char deltafs_driver_mpi[] = OMPIO_BUILT_FOR;
+
 DELTAFS_API mca_fbtl_base_component_2_0_0_t mca_fbtl_deltafs_component = {
     .fbtlm_version = {MCA_FBTL_BASE_VERSION_2_0_0, OMPIO_DELTAFS_VERSION},
     .fbtlm_data = {MCA_BASE_METADATA_PARAM_CHECKPOINT},

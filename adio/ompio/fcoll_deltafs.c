@@ -19,6 +19,10 @@ static mca_fcoll_base_module_1_0_0_t *fcoll_file_query(ompio_file_t *fh, int *pr
     return ompio_file_query(fh, priority) ? &module : NULL;
 }
 
+/* For deltafs doctor. */
+DELTAFS_API const char deltafs_driver_version[] = DELTAFS_VERSION;
+DELTAFS_API const char deltafs_driver_mpi[] = OMPIO_BUILT_FOR;
+
 DELTAFS_API mca_fcoll_base_component_2_0_0_t mca_fcoll_deltafs_component = {
     .fcollm_version = {MCA_FCOLL_BASE_VERSION_2_0_0, OMPIO_DELTAFS_VERSION},
     .fcollm_data = {MCA_BASE_METADATA_PARAM_CHECKPOINT},

@@ -188,8 +188,8 @@ static int fs_init_query(bool progress_threads, bool mpi_threads)
 
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (code != OMPI_SUCCESS && rank == 0)
-        opal_output(0, "DeltaFS was built for Open MPI %d.%d.%d, which this is not: no file with the prefix deltafs:",
-                    OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION);
+        opal_output(0, "DeltaFS was built for Open MPI " OMPIO_BUILT_FOR
+                       ", which this is not: no file with the prefix deltafs:");
     return code;
 }
 
@@ -197,6 +197,10 @@ static mca_fs_base_module_1_0_0_t *fs_file_query(ompio_file_t *fh, int *priority
 {
     return ompio_file_query(fh, priority) ? &module : NULL;
 }
+
+/* For deltafs doctor. */
+DELTAFS_API const char deltafs_driver_version[] = DELTAFS_VERSION;
+DELTAFS_API const char deltafs_driver_mpi[] = OMPIO_BUILT_FOR;
 
 DELTAFS_API mca_fs_base_component_2_0_0_t mca_fs_deltafs_component = {
     .fsm_version = {MCA_FS_BASE_VERSION_2_0_0, OMPIO_DELTAFS_VERSION},

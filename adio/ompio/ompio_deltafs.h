@@ -47,6 +47,10 @@ static inline const char *ompio_deltafs_path(const char *name)
 
 /* ---- What each component has in its table ---- */
 
+#define OMPIO_TEXT(x)          #x
+#define OMPIO_RELEASE(a, b, c) OMPIO_TEXT(a) "." OMPIO_TEXT(b) "." OMPIO_TEXT(c)
+#define OMPIO_BUILT_FOR        OMPIO_RELEASE(OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION)
+
 #define OMPIO_DELTAFS_VERSION                                                                                          \
     .mca_component_name = OMPIO_DELTAFS_NAME,                                                                          \
     MCA_BASE_MAKE_VERSION(component, OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION)
@@ -54,14 +58,14 @@ static inline const char *ompio_deltafs_path(const char *name)
 /* Available if the Open MPI that runs is of the release of the headers. */
 static inline int ompio_init_query(bool progress_threads, bool mpi_threads)
 {
-    char running[MPI_MAX_LIBRARY_VERSION_STRING], ours[64];
+    static const char ours[] = "Open MPI v" OMPIO_BUILT_FOR ",";
+    char running[MPI_MAX_LIBRARY_VERSION_STRING];
     int size;
 
     (void)progress_threads;
     (void)mpi_threads;
     PMPI_Get_library_version(running, &size);
-    snprintf(ours, sizeof ours, "Open MPI v%d.%d.%d,", OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION);
-    return strncmp(running, ours, strlen(ours)) == 0 ? OMPI_SUCCESS : OMPI_ERR_NOT_AVAILABLE;
+    return strncmp(running, ours, sizeof ours - 1) == 0 ? OMPI_SUCCESS : OMPI_ERR_NOT_AVAILABLE;
 }
 
 static inline int ompio_file_query(const ompio_file_t *fh, int *priority)

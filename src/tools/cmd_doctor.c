@@ -1,7 +1,10 @@
 /* deltafs doctor: whether this installation fits together and would be found, and the commands that repair it. */
+#include <ctype.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <deltafs/deltafs_fileindex.h>
 #include "tools/cmd.h"
@@ -14,8 +17,8 @@ static const char *const mpi_name[] = {"none", "MPICH", "Open MPI", "an MPI that
 
 struct doctor {
     char libraries[PATH_MAX], programs[PATH_MAX], folder[PATH_MAX]; /* `folder`: of what was found last */
-    char mpi_library[PATH_MAX];
-    enum mpi mpi; /* of this build */
+    char mpi_library[PATH_MAX], mpi_text[ANSWER_ROOM];              /* the line in which the MPI names itself */
+    enum mpi mpi;                                                   /* of this build */
     int problems;
 };
 
@@ -186,12 +189,82 @@ static void check_manual(struct doctor *d)
         say_problem_list(d, "MANPATH", pages);
 }
 
+/* ---- Drivers ---- */
+
+struct driver {
+    char version[64], mpi[64], why[1024]; /* of DeltaFS and of the MPI that it was built for; why it cannot be loaded */
+};
+
+static void driver_load(const char *path, struct driver *answer)
+{
+    void *library = dlopen(path, RTLD_NOW);
+    const char *version = library ? dlsym(library, "deltafs_driver_version") : NULL;
+    const char *mpi = library ? dlsym(library, "deltafs_driver_mpi") : NULL;
+
+    if (!library)
+        snprintf(answer->why, sizeof answer->why, "%s", dlerror());
+    snprintf(answer->version, sizeof answer->version, "%s%s", version ? "version " : "another version",
+             version ? version : "");
+    snprintf(answer->mpi, sizeof answer->mpi, "%s", mpi ? mpi : "");
+}
+
+/* Load a driver in a process of its own: a damaged file may end that. */
+static void driver_ask(const char *path, struct driver *answer)
+{
+    int ends[2] = {-1, -1};
+    pid_t child = pipe(ends) == 0 ? fork() : -1;
+
+    memset(answer, 0, sizeof *answer);
+    if (child == 0) {
+        driver_load(path, answer);
+        _exit(write(ends[1], answer, sizeof *answer) != sizeof *answer);
+    }
+    if (child < 0)
+        snprintf(answer->why, sizeof answer->why, "%s", strerror(errno));
+    close(ends[1]);
+    if (child > 0 && read(ends[0], answer, sizeof *answer) != sizeof *answer)
+        snprintf(answer->why, sizeof answer->why, "it ends the process that loads it");
+    close(ends[0]);
+    if (child > 0)
+        waitpid(child, NULL, 0);
+}
+
+/* Whether a text has this version, and not just one that begins or ends like it. */
+static int text_has_version(const char *text, const char *version)
+{
+    const char *at = strstr(text, version);
+    size_t n = strlen(version);
+
+    return at && n > 0 && (at == text || !isdigit((unsigned char)at[-1])) && at[n] != '.' &&
+           !isdigit((unsigned char)at[n]);
+}
+
+/* A driver must load, and be of this version, and for this MPI unless `mpi` is NULL. */
+static int check_driver(struct doctor *d, const char *name, const char *mpi, const char *fix)
+{
+    char path[2 * PATH_MAX];
+    struct driver answer;
+
+    snprintf(path, sizeof path, "%s/%s", d->folder, name);
+    driver_ask(path, &answer);
+    if (*answer.why)
+        text_say("  %s cannot be loaded: %s", name, answer.why);
+    else if (strcmp(answer.version, "version " DELTAFS_VERSION) != 0)
+        text_say("  %s is of %s of DeltaFS, not of %s", name, answer.version, DELTAFS_VERSION);
+    else if (mpi && !text_has_version(mpi, answer.mpi))
+        text_say("  %s was built for version %s of the MPI", name, answer.mpi);
+    else
+        return 1;
+    say_problem(d, fix);
+    return 0;
+}
+
 /* ---- MPI ---- */
 
 /* Ask the MPI that libdeltafs_mpi loads for its name. */
 static void check_mpi_library(struct doctor *d)
 {
-    char path[2 * PATH_MAX], answer[ANSWER_ROOM] = "";
+    char path[2 * PATH_MAX], *answer = d->mpi_text;
     int length = 0;
     Dl_info at;
 
@@ -215,16 +288,32 @@ static void check_mpi_library(struct doctor *d)
     text_say("MPI             %s: %s", mpi_name[d->mpi], answer);
 }
 
+static void check_mpi_drivers(struct doctor *d, int is_open)
+{
+    static const char *const component[] = {INSTALLED_COMPONENT, "mca_fbtl_deltafs.so", "mca_fcoll_deltafs.so"};
+    char fix[3 * PATH_MAX];
+
+    for (size_t i = 0; is_open && i < sizeof component / sizeof *component; i++)
+        if (!check_driver(d, component[i], d->mpi_text, "make install   in the folder in which DeltaFS was built"))
+            return;
+    snprintf(fix, sizeof fix, "rm %s/" INSTALLED_OVERLAY "; scripts/build-romio-overlay --output %s", d->folder,
+             d->folder);
+    if (!is_open)
+        check_driver(d, INSTALLED_OVERLAY, d->mpi_text, fix);
+}
+
 static void check_mpi_io(struct doctor *d)
 {
     int is_open = d->mpi == MPI_OPEN;
     int is_found = is_open ? installed_components(d->libraries, d->folder) : installed_overlay(d->libraries, d->folder);
 
     text_say("MPI-IO          %s", is_found ? d->folder : "not installed; only MPI-IO and HDF5 in parallel need it");
-    if (!is_found && is_open)
+    if (is_found)
+        check_mpi_drivers(d, is_open);
+    else if (is_open)
         text_say(
             "  to get it: install Open MPI's internal headers (Debian: libopenmpi-dev), configure and install again");
-    else if (!is_found)
+    else
         text_say("  to get it: scripts/build-romio-overlay --output %s", d->libraries);
 }
 
@@ -254,6 +343,8 @@ static void check_plugin(struct doctor *d, unsigned major, unsigned minor)
     text_say("HDF5 driver     %s", is_found ? d->folder : "not installed; only programs that write with HDF5 need it");
     if (!is_found)
         text_say("  to get it: configure with --with-hdf5=DIR and install again (scripts/build-hdf5 builds an HDF5)");
+    else if (!check_driver(d, INSTALLED_PLUGIN, NULL, "make install   in the folder in which DeltaFS was built"))
+        return;
     else if (major == 1 && minor < 14)
         text_say("  it needs HDF5 1.14 or later, which programs must be linked with");
 }

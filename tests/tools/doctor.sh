@@ -47,10 +47,54 @@ rm "$work/mpich/deltafs"
 expect 3 env PATH="$bin:$work/plain" LD_LIBRARY_PATH="$lib" MANPATH=/nowhere "$bin/deltafs" doctor
 stdout_has "problem, solved by: export MANPATH=$work/usr/share/man:\$MANPATH"
 expect 0 env PATH="$bin:$work/plain" LD_LIBRARY_PATH="$lib" MANPATH=/nowhere: "$bin/deltafs" doctor
-mkdir "$lib/deltafs" "$lib/deltafs/hdf5"
-: >"$lib/deltafs/hdf5/libh5fd_deltafs.so"
-expect 0 doctor "$bin:$work/plain"
+
+# ---- Drivers
+
+version=$("$deltafs" --version | sed 's/.* //')
+compiler=$(sed -n 's/^CC = //p' "$top_builddir/Makefile")
+# driver FILE VERSION MPI [CODE]: a library that says of itself what a driver says.
+driver() {
+    printf 'const char deltafs_driver_version[] = "%s", deltafs_driver_mpi[] = "%s";\n%s\n' "$2" "$3" "${4:-}" \
+        >"$work/driver.c"
+    $compiler -shared -fPIC -o "$1" "$work/driver.c" || fail "no driver is made"
+}
+# solved TEXT COMMAND: the only problem is told with this text and solved by this command.
+solved() {
+    expect 3 doctor "$path"
+    stdout_has "$1"
+    stdout_has "solved by: $2"
+    stdout_has "1 problem"
+}
+
+path=$bin:$work/plain
+plugin=$lib/deltafs/hdf5/libh5fd_deltafs.so
+again="make install   in the folder in which DeltaFS was built"
+mkdir -p "$lib/deltafs/hdf5"
+driver "$plugin" "$version" ""
+expect 0 doctor "$path"
 stdout_has "$lib/deltafs/hdf5"
+: >"$plugin"
+solved "libh5fd_deltafs.so cannot be loaded: $plugin: file too short" "$again"
+driver "$plugin" 0.0.1 ""
+solved "libh5fd_deltafs.so is of version 0.0.1 of DeltaFS, not of $version" "$again"
+driver "$plugin" "$version" "" "void missing(void); void f(void); void f(void) { missing(); }"
+solved "undefined symbol: missing" "$again"
+driver "$plugin" "$version" "" "#include <stdlib.h>
+__attribute__((constructor)) static void die(void) { abort(); }"
+solved "it ends the process that loads it" "$again"
+echo "int nothing;" >"$work/driver.c"
+$compiler -shared -fPIC -o "$plugin" "$work/driver.c"
+solved "libh5fd_deltafs.so is of another version of DeltaFS, not of $version" "$again"
+real_plugin=$top_builddir/hdf5-vfd/.libs/libh5fd_deltafs.so
+driver "$plugin" "$version" ""
+[ ! -e "$real_plugin" ] || cp "$real_plugin" "$plugin"
+expect 0 doctor "$path"
+if ! nm -D --undefined-only "$top_builddir/.libs/libdeltafs.so" | grep -q __asan_init; then
+    driver "$work/fork.so" "" "" "#include <errno.h>
+int fork(void); int fork(void) { errno = EAGAIN; return -1; }"
+    expect 3 env PATH="$path" LD_LIBRARY_PATH="$lib" LD_PRELOAD="$work/fork.so" "$bin/deltafs" doctor
+    stdout_has "libh5fd_deltafs.so cannot be loaded: Resource temporarily unavailable"
+fi
 
 # ---- With MPI
 
@@ -77,5 +121,39 @@ mv "$work/$fits/mpirun" "$work/$fits/mpirun$ending"
 mv "$work/$fits/mpicc" "$work/$fits/mpicc$ending"
 expect 3 doctor "$bin:$work/$other:$work/$fits:$work/plain"
 stdout_has "solved by: $work/$fits/mpirun$ending ...   in place of mpirun"
+mv "$work/$fits/mpirun$ending" "$work/$fits/mpirun"
+mv "$work/$fits/mpicc$ending" "$work/$fits/mpicc"
+
+# The drivers of MPI-IO, for the version of the MPI that the test's own driver names.
+path=$bin:$work/$fits:$work/$other:$work/plain
+mpi=$(sed -n 's/^MPI  [^0-9]*\([0-9][0-9.]*\).*/\1/p' "$work/out")
+if [ $fits = ompi ]; then
+    drivers="mca_fs_deltafs.so mca_fbtl_deltafs.so mca_fcoll_deltafs.so"
+    folder=$lib/deltafs/openmpi
+else
+    drivers=libdeltafs_romio.so
+    folder=$lib
+    again="rm $lib/libdeltafs_romio.so; scripts/build-romio-overlay --output $lib"
+fi
+mkdir -p "$folder"
+for name in $drivers; do
+    driver "$folder/$name" "$version" "$mpi"
+done
+expect 0 doctor "$path"
+stdout_has "MPI-IO          $folder"
+for name in $drivers; do
+    : >"$folder/$name"
+    solved "$name cannot be loaded: $folder/$name: file too short" "$again"
+    driver "$folder/$name" "$version" "$mpi"
+done
+for other_mpi in "$mpi.1" "${mpi%?}"; do
+    driver "$folder/$name" "$version" "$other_mpi"
+    solved "$name was built for version $other_mpi of the MPI" "$again"
+done
+driver "$folder/$name" "$version" "$mpi"
+if [ $fits = ompi ] && [ -e "$top_builddir/adio/ompio/.libs/mca_fs_deltafs.so" ]; then
+    cp "$top_builddir"/adio/ompio/.libs/mca_*_deltafs.so "$folder/"
+    expect 0 doctor "$path"
+fi
 expect 2 "$deltafs" doctor nonsense
 exit 0

@@ -5,12 +5,17 @@
  * little between files: its initialisation and the datatypes that it has flattened. Both are locked here. */
 #include "adio.h"
 
+#include <deltafs/deltafs.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <unistd.h>
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t flatten_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* For deltafs doctor. */
+DELTAFS_API const char deltafs_driver_version[] = DELTAFS_VERSION;
+DELTAFS_API const char deltafs_driver_mpi[] = MPICH_VERSION;
 
 void __real_MPIR_MPIOInit(int *error_code);
 void __wrap_MPIR_MPIOInit(int *error_code);
