@@ -152,6 +152,10 @@ DELTAFS_API int deltafs_select_next(deltafs_select *select, const struct deltafs
  * are valid as long as the rows are. NULL without `top`. */
 DELTAFS_API const double *deltafs_select_values(const deltafs_select *select);
 
+/* Get the share of the work that is done, from 0 to 1: of the partitions of all epochs. Also while another thread is in
+ * deltafs_select_next. */
+DELTAFS_API int deltafs_select_progress(deltafs_select *select, double *share);
+
 /* End the threads and free everything. Can be called at any time. */
 DELTAFS_API int deltafs_select_close(deltafs_select *select);
 

@@ -431,6 +431,18 @@ const double *deltafs_select_values(const deltafs_select *s)
     return s->plan.by ? (const double *)(const void *)s->by.bytes : NULL;
 }
 
+int deltafs_select_progress(deltafs_select *s, double *share)
+{
+    if (!s || !share)
+        return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID,
+                         "deltafs_select_progress: select and share must be given");
+    uint64_t all = (uint64_t)(s->end - s->begin) * s->partitions;
+    pthread_mutex_lock(&s->lock);
+    *share = all > 0 ? 1 - (double)s->left / (double)all : 1;
+    pthread_mutex_unlock(&s->lock);
+    return DELTAFS_OK;
+}
+
 const char *deltafs_select_schema(const deltafs_select *s)
 {
     return (const char *)s->plan.text.bytes;

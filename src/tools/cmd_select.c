@@ -2,11 +2,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <deltafs/deltafs_query.h>
 #include "tools/caret.h"
 #include "tools/cmd.h"
 #include "tools/key_list.h"
 #include "tools/print.h"
+#include "tools/progress.h"
 #include "tools/report.h"
 #include "tools/select_source.h"
 #include "tools/target.h"
@@ -165,39 +167,79 @@ static void found_fini(struct found *f)
 
 /* ---- Rows ---- */
 
-/* Print all rows, or collect their keys; *count gets their number. */
-static int select_rows(const struct select *s, struct select_source *rows, struct printer *p, struct found *found,
-                       uint64_t *count)
+struct selecting {
+    deltafs_select *rows;
+    uint64_t records; /* of the epochs */
+};
+
+static uint64_t selecting_done(void *arg)
 {
+    const struct selecting *w = arg;
+    double share = 0;
+
+    deltafs_select_progress(w->rows, &share);
+    return (uint64_t)(share * (double)w->records);
+}
+
+static uint64_t select_count(const struct select *s, deltafs_dir *d)
+{
+    const struct deltafs_range all = {0, UINT64_MAX}, *range = s->epochs.is_given ? &s->epochs.range : &all;
+    struct deltafs_epoch_stat epoch = {.struct_size = sizeof epoch};
+    uint64_t records = 0;
+
+    for (uint64_t i = 0; deltafs_epoch_stat(d, i, &epoch) == DELTAFS_OK; i++)
+        if (epoch.label >= range->first && epoch.label <= range->last)
+            records += epoch.records;
+    return records;
+}
+
+struct batch {
     const struct deltafs_record *record;
+    size_t n;
+    int status;
     const char *message;
-    size_t n = 1;
+};
+
+static void batch_next(struct batch *b, struct select_source *rows)
+{
+    b->status = select_source_next(rows, &b->record, &b->n, &b->message);
+}
+
+/* Print all rows from the batch on, or collect their keys; *count gets their number. */
+static int select_rows(const struct select *s, struct select_source *rows, struct batch *b, struct printer *p,
+                       struct found *found, uint64_t *count)
+{
     int code = EXIT_OK;
 
-    while (code == EXIT_OK && n > 0 && !ferror(stdout)) {
-        int status = select_source_next(rows, &record, &n, &message);
-        if (status != DELTAFS_OK)
-            return select_fail(s, status, message);
-        for (size_t i = 0; i < n && code == EXIT_OK; i++) {
+    for (; code == EXIT_OK && b->status == DELTAFS_OK && b->n > 0 && !ferror(stdout); batch_next(b, rows)) {
+        for (size_t i = 0; i < b->n && code == EXIT_OK; i++) {
             if (s->format.is_keys)
-                code = found_add(found, &record[i]);
+                code = found_add(found, &b->record[i]);
             else
-                print_record(p, &record[i]);
+                print_record(p, &b->record[i]);
         }
-        *count += n;
+        *count += b->n;
     }
     return code;
 }
 
-static int select_print(const struct select *s, struct select_source *rows, const char *schema)
+/* The bar is not shown beside rows on a terminal. */
+static int select_print(const struct select *s, struct select_source *rows, const char *schema, struct progress *bar)
 {
     struct printer p = {.format = s->format.format};
     struct found found = {0};
+    struct batch b;
     uint64_t count = 0;
 
+    batch_next(&b, rows);
+    if (!s->format.is_keys && isatty(STDOUT_FILENO))
+        progress_end(bar);
     if (!s->format.is_keys && print_begin(&p, s->format.format, schema, NULL) != DELTAFS_OK)
         return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
-    int code = select_rows(s, rows, &p, &found, &count);
+    int code = select_rows(s, rows, &b, &p, &found, &count);
+    progress_end(bar);
+    if (code == EXIT_OK && b.status != DELTAFS_OK)
+        code = select_fail(s, b.status, b.message);
     if (!s->format.is_keys)
         print_end(&p);
     else if (code == EXIT_OK)
@@ -247,12 +289,20 @@ static int select_read_keys(const struct select *s, FILE *in, int is_bytes, stru
 }
 
 /* Give all rows to the rank that prints, or print those of all ranks. */
-static int select_merge(const struct select *s, const struct deltafs_select_options *o, deltafs_select *rows)
+static int select_merge(const struct select *s, deltafs_dir *d, const struct deltafs_select_options *o,
+                        deltafs_select *rows)
 {
+    struct selecting selecting = {.rows = rows};
+    struct progress bar;
+
     if (!select_prints(rows))
         return EXIT_OK;
+    selecting.records = select_count(s, d);
+    progress_begin(&bar, selecting.records, 1);
+    progress_watch(&bar, selecting_done, &selecting);
     struct select_source *source = select_source_open(o, rows);
-    int code = select_print(s, source, deltafs_select_schema(rows));
+    int code = select_print(s, source, deltafs_select_schema(rows), &bar);
+    progress_end(&bar);
     select_source_close(source);
     return code;
 }
@@ -282,7 +332,7 @@ static int select_from(const struct select *s, FILE *in, deltafs_dir *d)
     }
     code = select_agree(code);
     if (code == EXIT_OK)
-        code = select_merge(s, &o, rows);
+        code = select_merge(s, d, &o, rows);
     deltafs_select_close(rows);
     for (int i = 0; i < SETS; i++)
         key_list_fini(&list[i]);

@@ -100,6 +100,19 @@ static void verify_finish(struct verify *v, int status)
     v->count = v->capacity = 0;
 }
 
+struct reading {
+    const deltafs_dir *dir;
+    uint64_t before;
+};
+
+static uint64_t reading_bytes(void *arg)
+{
+    const struct reading *r = arg;
+    struct deltafs_io_stat io = {.struct_size = sizeof io};
+
+    return deltafs_io_stat(r->dir, &io) == DELTAFS_OK ? io.bytes_read - r->before : 0;
+}
+
 /* Returns the exit code. */
 static int verify_directory(struct verify *v, const char *path)
 {
@@ -113,9 +126,13 @@ static int verify_directory(struct verify *v, const char *path)
     if (code != EXIT_OK)
         return code;
     deltafs_bytes_stored(d, &stored);
-    progress_watch(&bar, d, stored);
+    struct reading reading = {.dir = d};
+    reading.before = reading_bytes(&reading);
+    progress_begin(&bar, stored, 1);
+    bar.is_bytes = 1;
+    progress_watch(&bar, reading_bytes, &reading);
     int status = deltafs_verify(d, verify_damage, v, &n);
-    progress_unwatch(&bar);
+    progress_end(&bar);
     verify_finish(v, status);
     text_say("%s: %" PRIu64 " record%s in %" PRIu64 " block%s and %" PRIu64 " lea%s read, %" PRIu64 " damage%s", path,
              n.records, text_plural(n.records), n.blocks, text_plural(n.blocks), n.leaves, n.leaves == 1 ? "f" : "ves",

@@ -60,10 +60,15 @@ static int launcher_has_terminal(void)
     return 0;
 }
 
+int progress_is_seen(void)
+{
+    return isatty(STDERR_FILENO) || launcher_has_terminal();
+}
+
 void progress_begin(struct progress *p, uint64_t total, int is_wanted)
 {
     *p = (struct progress){.total = total, .started = progress_now()};
-    p->is_shown = is_wanted && total > 0 && (isatty(STDERR_FILENO) || launcher_has_terminal());
+    p->is_shown = is_wanted && total > 0 && progress_is_seen();
 }
 
 /* Records or bytes per second, such as "1.2 M/s" or "340 MB/s". */
@@ -80,20 +85,22 @@ static void progress_rate(const struct progress *p, double now, char rate[32])
 
 void progress_add(struct progress *p, uint64_t n)
 {
-    char bar[BAR_WIDTH + 1], rate[32];
+    char bar[BAR_WIDTH + 1], rate[32], left[32] = "";
     double t;
 
     p->done += n;
     if (!p->is_shown || (t = progress_now()) - p->drawn < DRAW_EVERY)
         return;
     p->drawn = t;
-    double share = (double)p->done / (double)p->total, left = share > 0 ? (t - p->started) * (1 / share - 1) : 0;
+    double share = (double)p->done / (double)p->total;
     size_t filled = (size_t)(share * BAR_WIDTH);
     memset(bar, '-', BAR_WIDTH);
     memset(bar, '#', filled < BAR_WIDTH ? filled : BAR_WIDTH);
     bar[BAR_WIDTH] = '\0';
     progress_rate(p, t, rate);
-    fprintf(stderr, "\r[%s] %3.0f%%  %s, %.0f s left ", bar, 100 * share, rate, left);
+    if (share > 0)
+        snprintf(left, sizeof left, ", %.0f s left", (t - p->started) * (1 / share - 1));
+    fprintf(stderr, "\r[%s] %3.0f%%  %s%s ", bar, 100 * share, rate, left);
     fflush(stderr);
 }
 
@@ -104,45 +111,64 @@ void progress_wipe(struct progress *p)
     p->drawn = 0;
 }
 
+static void progress_reach(struct progress *p)
+{
+    uint64_t done = p->watched(p->arg);
+
+    progress_add(p, done > p->done ? done - p->done : 0);
+}
+
 static void *progress_run(void *arg)
 {
     struct progress *p = arg;
-    struct deltafs_io_stat io = {.struct_size = sizeof io};
+    struct timespec next;
 
+    pthread_mutex_lock(&p->lock);
     while (p->is_watching) {
-        nanosleep(&(struct timespec){.tv_nsec = (long)(DRAW_EVERY * 1e9)}, NULL);
-        if (deltafs_io_stat(p->dir, &io) == DELTAFS_OK && io.bytes_read - p->before > p->done)
-            progress_add(p, io.bytes_read - p->before - p->done);
+        progress_reach(p);
+        clock_gettime(CLOCK_REALTIME, &next);
+        next.tv_nsec += (long)(DRAW_EVERY * 1e9);
+        next.tv_sec += next.tv_nsec / 1000000000;
+        next.tv_nsec %= 1000000000;
+        pthread_cond_timedwait(&p->end, &p->lock, &next);
     }
+    pthread_mutex_unlock(&p->lock);
     return NULL;
 }
 
-void progress_watch(struct progress *p, const deltafs_dir *d, uint64_t total)
+void progress_watch(struct progress *p, progress_done *watched, void *arg)
 {
-    struct deltafs_io_stat io = {.struct_size = sizeof io};
-
-    progress_begin(p, total, 1);
-    if (!p->is_shown || deltafs_io_stat(d, &io) != DELTAFS_OK)
+    if (!p->is_shown)
         return;
-    p->dir = d;
-    p->before = io.bytes_read;
-    p->is_bytes = 1;
+    p->watched = watched;
+    p->arg = arg;
+    progress_reach(p); /* at once, for a command that is done before the thread runs */
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_cond_init(&p->end, NULL);
     p->is_watching = 1;
-    if (pthread_create(&p->thread, NULL, progress_run, p) != 0)
-        p->is_watching = 0;
+    if (pthread_create(&p->thread, NULL, progress_run, p) == 0)
+        return;
+    p->is_watching = 0;
+    pthread_cond_destroy(&p->end);
+    pthread_mutex_destroy(&p->lock);
 }
 
 void progress_unwatch(struct progress *p)
 {
-    if (p->is_watching) {
-        p->is_watching = 0;
-        pthread_join(p->thread, NULL);
-    }
-    progress_end(p);
+    if (!p->is_watching)
+        return;
+    pthread_mutex_lock(&p->lock);
+    p->is_watching = 0;
+    pthread_cond_signal(&p->end);
+    pthread_mutex_unlock(&p->lock);
+    pthread_join(p->thread, NULL);
+    pthread_cond_destroy(&p->end);
+    pthread_mutex_destroy(&p->lock);
 }
 
 void progress_end(struct progress *p)
 {
+    progress_unwatch(p);
     progress_wipe(p);
     p->is_shown = 0;
 }

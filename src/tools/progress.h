@@ -4,34 +4,40 @@
 #define DELTAFS_TOOLS_PROGRESS_H
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdint.h>
-#include <deltafs/deltafs.h>
+
+/* How much is done. */
+typedef uint64_t progress_done(void *arg);
 
 struct progress {
     int is_shown, is_bytes;
     uint64_t total, done;
     double started, drawn; /* seconds */
     /* Of progress_watch: */
-    const deltafs_dir *dir;
-    uint64_t before; /* bytes */
+    progress_done *watched;
+    void *arg;
     pthread_t thread;
-    atomic_int is_watching;
+    pthread_mutex_t lock;
+    pthread_cond_t end;
+    int is_watching;
 };
 
 /* Seconds on a clock that only moves forward. */
 double progress_now(void);
+
+/* Whether somebody would see a bar. */
+int progress_is_seen(void);
 
 /* `is_wanted`: 0 shows nothing in any case. */
 void progress_begin(struct progress *p, uint64_t total, int is_wanted);
 void progress_add(struct progress *p, uint64_t n);
 /* Remove the bar before a message; it comes again. */
 void progress_wipe(struct progress *p);
-/* Show how many bytes the handle has read of `total`, from a thread of its own, while another call works on it; until
- * progress_unwatch. The bar must not be used otherwise. */
-void progress_watch(struct progress *p, const deltafs_dir *d, uint64_t total);
+/* Show how much is done by `watched`, which a thread of its own calls while another call works; until progress_unwatch
+ * or progress_end. The bar must not be used otherwise. */
+void progress_watch(struct progress *p, progress_done *watched, void *arg);
 void progress_unwatch(struct progress *p);
-/* Remove the bar. */
+/* Remove the bar. Can be called again. */
 void progress_end(struct progress *p);
 
 #endif

@@ -97,6 +97,7 @@ static void check(deltafs_dir *d, struct deltafs_select_options o, const struct 
     const struct deltafs_record *row;
     deltafs_select *s;
     size_t at = 0, count;
+    double share = 0, before = 0;
 
     o.struct_size = sizeof o;
     CHECK_CALL(d, deltafs_select_open(d, &o, &s), DELTAFS_OK);
@@ -104,6 +105,9 @@ static void check(deltafs_dir *d, struct deltafs_select_options o, const struct 
     do {
         CHECK_CALL(d, deltafs_select_next(s, &row, &count), DELTAFS_OK);
         CHECK(at + count <= n);
+        CHECK_IS(deltafs_select_progress(s, &share), DELTAFS_OK);
+        CHECK(share >= before && share <= 1);
+        before = share;
         for (size_t i = 0; i < count; i++, at++) {
             CHECK_IS(row[i].label, want[at].label);
             CHECK_IS(row[i].key, want[at].key);
@@ -113,6 +117,8 @@ static void check(deltafs_dir *d, struct deltafs_select_options o, const struct 
         }
     } while (count > 0);
     CHECK_IS(at, n);
+    CHECK(share == 1);
+    CHECK_IS(deltafs_select_progress(s, NULL), DELTAFS_ERR_INVALID);
     CHECK_CALL(d, deltafs_select_next(s, &row, &count), DELTAFS_OK);
     CHECK_IS(count, 0);
     CHECK_IS(deltafs_select_close(s), DELTAFS_OK);

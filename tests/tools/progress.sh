@@ -86,7 +86,31 @@ grep -q '\[#*-*\] *[0-9]*%  [0-9.]* [kM]*/s, [0-9]* s left' "$work/out" || fail 
 expect 0 "$deltafs" scan "$work/long" --format raw
 [ ! -s "$work/err" ] || fail "scan: standard error is no terminal, and has: $(cat "$work/err")"
 on_terminal "verify" "$deltafs verify $work/long"
+grep -q '\[#*-*\] *[0-9]*% ' "$work/out" || fail "no bar of verify: $(cat "$work/out")"
 tr '\r' '\n' <"$work/out" | grep -v '^ *$' | tail -n 1 | grep -q '20000 records' || fail "the bar of verify stays"
+on_terminal "repair" "$deltafs repair $work/long"
+grep -q '\[#*-*\] *[0-9]*% ' "$work/out" || fail "no bar of repair: $(cat "$work/out")"
+tr '\r' '\n' <"$work/out" | grep -v '^ *$' | tail -n 1 | grep -q 'nothing to repair' || fail "the bar of repair stays"
+expect 0 "$deltafs" repair "$work/long"
+[ ! -s "$work/err" ] || fail "repair: standard error is no terminal, and has: $(cat "$work/err")"
+
+# ---- A select, which shows no bar beside the rows
+
+select_shows() {
+    on_terminal "select" "$1 >$work/selected"
+    grep -q '\[#*-*\] *[0-9]*% ' "$work/out" || fail "no bar of $1: $(cat "$work/out")"
+    [ -z "$(tr '\r' '\n' <"$work/out" | tail -n 1 | tr -d ' ')" ] || fail "the bar stays: $1"
+    [ "$(wc -l <"$work/selected")" -eq "$2" ] || fail "$(wc -l <"$work/selected") lines of $1"
+}
+select_shows "$deltafs select $work/long --format csv" 20001
+select_shows "$deltafs select $work/long --top 3 --by key --format keys" 3
+select_shows "$MPIEXEC -np 2 $deltafs_mpi select $work/long --format csv" 20001
+on_terminal "select" "$deltafs select $work/long --top 3 --by key"
+tr '\r' '\n' <"$work/out" | grep -v '^ *$' | tail -n 4 | grep -q '\[#*-*\]' && fail "a bar beside rows: $(cat "$work/out")"
+for command in "$deltafs" "$deltafs_mpi"; do
+    expect 0 "$command" select "$work/long" --where 'key > 1' --format csv
+    [ ! -s "$work/err" ] || fail "select: standard error is no terminal, and has: $(cat "$work/err")"
+done
 
 # ---- A check of tracks
 
