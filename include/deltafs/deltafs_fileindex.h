@@ -122,6 +122,10 @@ DELTAFS_API int deltafs_indexer_add(deltafs_indexer *indexer, const char *path, 
 DELTAFS_API int deltafs_indexer_add_file(deltafs_indexer *indexer, const char *path, const deltafs_options *options,
                                          uint64_t *rows);
 
+/* Get how much of the file that a call indexes is read by this rank, from 0 to 1. For another thread, while
+ * deltafs_indexer_add or deltafs_indexer_add_file runs. */
+DELTAFS_API int deltafs_indexer_progress(const deltafs_indexer *indexer, double *share);
+
 /* Index a file that this process has just closed. `options`, and a deltafs.conf beside the file
  * (deltafs_folder_options), describe its rows and name the index. If they name no rows of this file, nothing is
  * indexed, and this is no error. */

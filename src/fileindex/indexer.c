@@ -316,6 +316,7 @@ struct share {
     deltafs_dir *dir; /* NULL: only the sum is wanted */
     const struct source_table *table;
     struct share_sum sum;
+    deltafs_indexer *indexer;
     uint32_t group; /* rows that have the same number */
     size_t n;
     uint64_t key[SHARE_ROWS];
@@ -335,6 +336,7 @@ static int share_append(void *arg, uint64_t first, const uint64_t *key, size_t n
 
     (void)e;
     table_hash_add(&s->sum.hash, first, key, n);
+    s->indexer->rows_read += n;
     for (size_t i = 0; i < n; i++) {
         int is_padding = source_table_is_padding(s->table, key[i]);
         s->sum.padding += (uint64_t)is_padding;
@@ -362,6 +364,7 @@ static int share_scan(deltafs_indexer *ix, deltafs_dir *dir, struct key_file *fi
     if (!s)
         return error_no_memory(e, sizeof *s, "numbers of rows");
     s->dir = dir;
+    s->indexer = ix;
     s->table = source;
     s->sum = (struct share_sum){0};
     s->group = source_table_group(source);
@@ -612,10 +615,14 @@ static int indexer_add_tables(deltafs_indexer *ix, struct key_file *file, const 
                               const struct key_writer *writer, uint64_t *indexed, struct error *e)
 {
     int status = ix->dir ? DELTAFS_OK : indexer_open_dir(ix, e);
-    uint64_t first = ix->next;
+    uint64_t first = ix->next, rows = 0;
 
-    for (size_t i = 0; i < s->table_count; i++)
+    for (size_t i = 0; i < s->table_count; i++) {
         source_table_choose_group(&s->table[i], ix->sources.version);
+        rows += s->table[i].table.rows;
+    }
+    ix->rows_read = 0;
+    ix->rows = rows / ix->group.ranks;
     if (status == DELTAFS_OK)
         status = indexer_reuse(ix, file, path, s, writer, e);
     if (status == DELTAFS_OK)
@@ -707,6 +714,16 @@ int deltafs_indexer_add(deltafs_indexer *ix, const char *path, size_t n, const s
         t.identity = ix->is;
     ix->expected[0] = '\0';
     return error_of_thread(indexer_add(ix, path, &t, &indexed, &own), &own);
+}
+
+int deltafs_indexer_progress(const deltafs_indexer *ix, double *share)
+{
+    if (!ix || !share)
+        return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID,
+                         "deltafs_indexer_progress: the handle and share must be given");
+    uint64_t all = ix->rows, read = ix->rows_read;
+    *share = read < all ? (double)read / (double)all : all > 0;
+    return DELTAFS_OK;
 }
 
 /* ---- Forgetting files ---- */

@@ -31,6 +31,8 @@ struct deltafs_indexer {
     uint64_t first_own;       /* of the first that this job has made */
     char expected[PATH_MAX];  /* on rank 0: the file that deltafs_indexer_has looked at, and its state; "": none */
     struct source_identity is;
+    /* Rows of the file at hand, this rank's share: all, and those that are read. */
+    _Atomic uint64_t rows, rows_read;
 };
 
 /* By one process. */

@@ -1,12 +1,15 @@
 /* deltafs-mpi index: find the keys of rows in files that exist already, which stay as they are. */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <deltafs/deltafs_mpi.h>
 #include "tools/cmd.h"
 #include "tools/interrupt.h"
 #include "tools/progress.h"
 #include "tools/ranks.h"
+#include "tools/target.h"
 
 struct index_job {
     /* Options. */
@@ -17,13 +20,64 @@ struct index_job {
     deltafs_options *options;
     deltafs_indexer *indexer;
     uint64_t rows, indexed, unchanged;
+    struct progress bar; /* bytes of all files */
+    uint64_t before;     /* bytes of those that are done */
+    uint64_t *size;      /* bytes of each; NULL if there is no bar */
 };
+
+/* ---- Progress ---- */
+
+static uint64_t index_size(const char *path)
+{
+    struct deltafs_logical_stat logical = {.struct_size = sizeof logical};
+    struct stat plain;
+    deltafs_logical *f;
+
+    if (!target_is_logical(path))
+        return stat(path, &plain) == 0 ? (uint64_t)plain.st_size : 0;
+    if (deltafs_logical_open(path, O_RDONLY, NULL, &f) != DELTAFS_OK)
+        return 0;
+    if (deltafs_logical_stat(f, &logical) != DELTAFS_OK)
+        logical.size = 0;
+    deltafs_logical_close(f);
+    return logical.size;
+}
+
+static void index_begin_bar(struct index_job *ix, char **files, int n)
+{
+    uint64_t total = 0;
+
+    if (ix->rank == 0 && !ix->is_quiet && progress_is_seen())
+        ix->size = malloc((size_t)n * sizeof *ix->size);
+    for (int i = 0; ix->size && i < n; i++)
+        total += ix->size[i] = index_size(text_path(files[i]));
+    progress_begin(&ix->bar, total, ix->size != NULL);
+    ix->bar.is_bytes = 1;
+}
+
+/* Bytes that are done when this share of a file is. */
+struct index_part {
+    struct index_job *job;
+    uint64_t size;
+};
+
+static uint64_t index_done(void *arg)
+{
+    const struct index_part *part = arg;
+    double share = 0;
+
+    deltafs_indexer_progress(part->job->indexer, &share);
+    return part->job->before + (uint64_t)(share * (double)part->size);
+}
 
 /* ---- Files ---- */
 
-static int index_of_call(int status)
+static int index_of_call(struct index_job *ix, int status)
 {
-    return status == DELTAFS_OK ? EXIT_OK : text_fail(EXIT_TROUBLE, "index: %s", deltafs_errmsg(NULL));
+    if (status == DELTAFS_OK)
+        return EXIT_OK;
+    progress_wipe(&ix->bar);
+    return text_fail(EXIT_TROUBLE, "index: %s", deltafs_errmsg(NULL));
 }
 
 /* Collective: the index for the file, open. */
@@ -31,7 +85,7 @@ static int index_open(struct index_job *ix, const char *path)
 {
     if (ix->indexer)
         return EXIT_OK;
-    return index_of_call(deltafs_mpi_indexer_open(MPI_COMM_WORLD, ix->index, path, ix->options, &ix->indexer));
+    return index_of_call(ix, deltafs_mpi_indexer_open(MPI_COMM_WORLD, ix->index, path, ix->options, &ix->indexer));
 }
 
 /* Collective. */
@@ -40,12 +94,13 @@ static int index_close(struct index_job *ix)
     int status = deltafs_indexer_close(ix->indexer);
 
     ix->indexer = NULL;
-    return index_of_call(status);
+    return index_of_call(ix, status);
 }
 
 /* Collective. */
-static int index_file(struct index_job *ix, const char *path)
+static int index_file(struct index_job *ix, const char *path, uint64_t size)
 {
+    struct index_part part = {ix, size};
     int has = 0, closed = EXIT_OK, code = index_open(ix, path);
 
     if (code != EXIT_OK)
@@ -54,10 +109,12 @@ static int index_file(struct index_job *ix, const char *path)
     if (status == DELTAFS_OK && has && !ix->is_again) {
         ix->unchanged++;
     } else if (status == DELTAFS_OK) {
+        progress_watch(&ix->bar, index_done, &part);
         status = deltafs_indexer_add_file(ix->indexer, path, ix->options, &ix->rows);
+        progress_unwatch(&ix->bar);
         ix->indexed += status == DELTAFS_OK;
     }
-    code = index_of_call(status);
+    code = index_of_call(ix, status);
     if (!ix->index)
         closed = index_close(ix);
     return code != EXIT_OK ? code : closed;
@@ -94,10 +151,16 @@ static int index_files(struct index_job *ix, char **files, int n)
     interrupt_say(
         "index: interrupted; files that were indexed completely are in the index: run the same command again to "
         "continue");
+    index_begin_bar(ix, files, n);
     for (int i = 0; i < n; i++) {
-        int failed = index_file(ix, text_path(files[i]));
+        uint64_t size = ix->size ? ix->size[i] : 0;
+        int failed = index_file(ix, text_path(files[i]), size);
         code = code == EXIT_OK ? failed : code;
+        ix->before += size;
+        progress_add(&ix->bar, ix->before > ix->bar.done ? ix->before - ix->bar.done : 0);
     }
+    progress_end(&ix->bar);
+    free(ix->size);
     if (ix->indexer) {
         int closed = index_close(ix);
         code = code == EXIT_OK ? closed : code;
@@ -152,7 +215,7 @@ static int index_compact(struct index_job *ix, char **files, int n)
     if (code != EXIT_OK)
         return code;
     index_say_compact(ix->index);
-    code = index_of_call(deltafs_indexer_compact(ix->indexer, &freed));
+    code = index_of_call(ix, deltafs_indexer_compact(ix->indexer, &freed));
     int closed = index_close(ix);
     interrupt_end();
     if (ix->rank == 0 && !ix->is_quiet && code == EXIT_OK)
@@ -230,7 +293,7 @@ static const struct command_option options[] = {
      offsetof(struct index_job, is_forget)},
     {"compact", 0, NULL, "free the space of replaced and forgotten files in INDEX; no file changes", NULL,
      offsetof(struct index_job, is_compact)},
-    {"quiet", 'q', NULL, "no summary", NULL, offsetof(struct index_job, is_quiet)},
+    {"quiet", 'q', NULL, "no progress bar, no summary", NULL, offsetof(struct index_job, is_quiet)},
     {0}};
 
 const struct command cmd_index = {

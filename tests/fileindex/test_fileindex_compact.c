@@ -62,11 +62,17 @@ static void index_parts(const char *index, const struct oracle *o, uint64_t half
     deltafs_options *options = unit_options("padding", "0", "partitions", partitions, NULL);
     struct deltafs_table *t[2];
     deltafs_indexer *ix;
+    double share = 2;
 
     CHECK_IS(deltafs_table_from_schema(o->path, SCHEMA, "id", 0, half * RECORD, 1, &t[0]), DELTAFS_OK);
     CHECK_IS(deltafs_table_from_schema(o->path, SCHEMA, "id", half * RECORD, o->rows * RECORD, 2, &t[1]), DELTAFS_OK);
     CHECK_IS(deltafs_indexer_open(index, NULL, options, &ix), DELTAFS_OK);
+    CHECK_IS(deltafs_indexer_progress(ix, &share), DELTAFS_OK);
+    CHECK(share == 0);
     CHECK_IS(deltafs_indexer_add(ix, o->path, 2, (const struct deltafs_table *const *)t), DELTAFS_OK);
+    CHECK_IS(deltafs_indexer_progress(ix, &share), DELTAFS_OK);
+    CHECK(share == 1);
+    CHECK_IS(deltafs_indexer_progress(ix, NULL), DELTAFS_ERR_INVALID);
     CHECK_IS(deltafs_indexer_close(ix), DELTAFS_OK);
     deltafs_table_destroy(t[0]);
     deltafs_table_destroy(t[1]);

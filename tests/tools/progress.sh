@@ -112,6 +112,23 @@ for command in "$deltafs" "$deltafs_mpi"; do
     [ ! -s "$work/err" ] || fail "select: standard error is no terminal, and has: $(cat "$work/err")"
 done
 
+# ---- An index of files, of which one is logical
+
+"$PYTHON3" -c 'import struct, sys
+for key in range(3000): sys.stdout.buffer.write(struct.pack("<Qf", key, 1))' >"$work/rows.5"
+"$deltafs" cp "$work/rows.5" "deltafs:$work/logical.6" || fail cp
+rows="--schema id:u8,x:f4 --key id $work/rows.5 deltafs:$work/logical.6"
+on_terminal "index" "$deltafs_mpi index $rows -o $work/keys.1"
+grep -q '\[#*-*\] *[0-9]*% ' "$work/out" || fail "no bar of index: $(cat "$work/out")"
+tr '\r' '\n' <"$work/out" | grep -v '^ *$' | tail -n 1 | grep -q '6000 rows of 2 files' || fail "the bar of index stays"
+on_terminal "index on two ranks" "$MPIEXEC -np 2 $deltafs_mpi index $rows -o $work/keys.2"
+grep -q '\[#*-*\] *[0-9]*% ' "$work/out" || fail "no bar of index: $(cat "$work/out")"
+on_terminal "index" "$deltafs_mpi index -q $rows -o $work/keys.3"
+[ ! -s "$work/out" ] || fail "index --quiet prints: $(cat "$work/out")"
+# shellcheck disable=SC2086
+expect 0 "$deltafs_mpi" index $rows
+[ ! -s "$work/err" ] || fail "index: standard error is no terminal, and has: $(cat "$work/err")"
+
 # ---- A check of tracks
 
 on_terminal "verify" "$deltafs verify --continuity $work/d1; :"
