@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -208,14 +209,19 @@ static void driver_load(const char *path, struct driver *answer)
     snprintf(answer->mpi, sizeof answer->mpi, "%s", mpi ? mpi : "");
 }
 
-/* Load a driver in a process of its own: a damaged file may end that. */
+/* Load a driver in a process of its own: a damaged file may end that. MPI's handlers of signals would print a stack. */
 static void driver_ask(const char *path, struct driver *answer)
 {
     int ends[2] = {-1, -1};
+    static const int fatal[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV};
+
+    fflush(stdout); /* the child must not print it again */
     pid_t child = pipe(ends) == 0 ? fork() : -1;
 
     memset(answer, 0, sizeof *answer);
     if (child == 0) {
+        for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++)
+            signal(fatal[i], SIG_DFL);
         driver_load(path, answer);
         _exit(write(ends[1], answer, sizeof *answer) != sizeof *answer);
     }

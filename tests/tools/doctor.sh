@@ -82,6 +82,10 @@ solved "undefined symbol: missing" "$again"
 driver "$plugin" "$version" "" "#include <stdlib.h>
 __attribute__((constructor)) static void die(void) { abort(); }"
 solved "it ends the process that loads it" "$again"
+driver "$plugin" "$version" "" "#include <stdlib.h>
+__attribute__((constructor)) static void leave(void) { exit(0); }"
+solved "it ends the process that loads it" "$again"
+[ "$(grep -c '^program' "$work/out")" -eq 1 ] || fail "the child prints too: $(cat "$work/out")"
 echo "int nothing;" >"$work/driver.c"
 $compiler -shared -fPIC -o "$plugin" "$work/driver.c"
 solved "libh5fd_deltafs.so is of another version of DeltaFS, not of $version" "$again"
@@ -155,5 +159,10 @@ if [ $fits = ompi ] && [ -e "$top_builddir/adio/ompio/.libs/mca_fs_deltafs.so" ]
     cp "$top_builddir"/adio/ompio/.libs/mca_*_deltafs.so "$folder/"
     expect 0 doctor "$path"
 fi
+# A library whose end is missing may raise a signal, of which MPI would print a stack.
+again="make install   in the folder in which DeltaFS was built"
+head -c 100000 "$lib/libdeltafs.so.0" >"$plugin"
+solved "libh5fd_deltafs.so cannot be loaded: " "$again"
+[ ! -s "$work/err" ] || fail "on standard error: $(cat "$work/err")"
 expect 2 "$deltafs" doctor nonsense
 exit 0
