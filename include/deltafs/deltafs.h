@@ -373,6 +373,10 @@ struct deltafs_arrays {
  * DELTAFS_ERR_MODE if keys are bytes, or if values have different sizes. */
 DELTAFS_API int deltafs_scan_many(deltafs_dir *dir, const uint32_t *partition, const struct deltafs_range *range,
                                   const struct deltafs_arrays *to, size_t *count);
+/* The same for the records of deltafs_scan_range, in its order. */
+DELTAFS_API int deltafs_scan_range_many(deltafs_dir *dir, uint64_t low, uint64_t high,
+                                        const struct deltafs_range *epochs, const struct deltafs_arrays *to,
+                                        size_t *count);
 
 struct deltafs_stat {
     size_t struct_size; /* see convention 7 */

@@ -25,10 +25,9 @@ const char *cmd_parse_number(const char *text, void *out)
     return text_number(text, &n->value) == 0 ? NULL : "is no number (decimal, or hexadecimal after 0x)";
 }
 
-const char *cmd_parse_range(const char *text, void *out)
+/* What is `wrong` with a range, or NULL. */
+static const char *parse_range(const char *text, struct command_range *r, const char *wrong)
 {
-    static const char wrong[] = "is no range of labels; give A, A:B, A: or :B, with A <= B";
-    struct command_range *r = out;
     char first[32];
     const char *colon = strchr(text, ':'), *last = colon ? colon + 1 : text;
     size_t n = colon ? (size_t)(colon - text) : strlen(text);
@@ -42,6 +41,16 @@ const char *cmd_parse_range(const char *text, void *out)
         (*last != '\0' && text_number(last, &r->range.last) != 0) || r->range.first > r->range.last)
         return wrong;
     return NULL;
+}
+
+const char *cmd_parse_range(const char *text, void *out)
+{
+    return parse_range(text, out, "is no range of labels; give A, A:B, A: or :B, with A <= B");
+}
+
+const char *cmd_parse_keys(const char *text, void *out)
+{
+    return parse_range(text, out, "is no range of keys; give A, A:B, A: or :B, with numbers A <= B");
 }
 
 /* ---- The library's options ---- */

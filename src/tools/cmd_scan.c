@@ -7,7 +7,7 @@
 #include "tools/target.h"
 
 struct scan {
-    struct command_range epochs;
+    struct command_range epochs, keys;
     enum print_format format;
     const char *fields;
     struct command_number partition;
@@ -27,11 +27,23 @@ static int scan_record(const struct deltafs_record *record, void *arg)
     return print_flush(&s->p) != DELTAFS_OK || ferror(stdout); /* no use to go on */
 }
 
+/* Print what is wanted of an open directory. */
+static int scan_records(const struct scan *s, deltafs_dir *d, struct printing *out)
+{
+    const struct deltafs_range *range = s->epochs.is_given ? &s->epochs.range : NULL;
+
+    if (s->keys.is_given)
+        return deltafs_scan_range(d, s->keys.range.first, s->keys.range.last, range, scan_record, out, NULL);
+    if (s->partition.is_given)
+        return deltafs_scan_partition(d, (uint32_t)s->partition.value, range, scan_record, out, NULL);
+    return deltafs_scan(d, range, scan_record, out, NULL);
+}
+
 /* Scan an open directory. */
 static int scan_print(const struct scan *s, deltafs_dir *d)
 {
     struct deltafs_stat stat = {.struct_size = sizeof stat};
-    const struct deltafs_range *range = s->epochs.is_given ? &s->epochs.range : NULL;
+    int is_all = !s->epochs.is_given && !s->keys.is_given && !s->partition.is_given;
     struct printing out;
     int code = EXIT_OK;
 
@@ -43,10 +55,8 @@ static int scan_print(const struct scan *s, deltafs_dir *d)
     int status = print_begin_records(&out.p, s->format, d, stat.schema, s->fields);
     if (status != DELTAFS_OK)
         return print_begin_failed("scan", s->fields, status);
-    progress_begin(&out.bar, stat.records, !range && !s->partition.is_given && !isatty(STDOUT_FILENO));
-    status = s->partition.is_given
-                 ? deltafs_scan_partition(d, (uint32_t)s->partition.value, range, scan_record, &out, NULL)
-                 : deltafs_scan(d, range, scan_record, &out, NULL);
+    progress_begin(&out.bar, stat.records, is_all && !isatty(STDOUT_FILENO));
+    status = scan_records(s, d, &out);
     progress_end(&out.bar);
     if (status != DELTAFS_OK)
         code = text_fail(text_exit_code(status), "%s", deltafs_errmsg(NULL));
@@ -61,6 +71,9 @@ static int scan_one(void *values, const char *path)
     deltafs_dir *d;
     int code = print_check_fields("scan", s->format, s->fields);
 
+    if (s->keys.is_given && s->partition.is_given)
+        return text_fail(EXIT_USAGE, "scan: give --key-range or --partition, not both: the records of a range of keys "
+                                     "are in all partitions");
     if (code == EXIT_OK)
         code = target_open_records(path, &d);
     if (code != EXIT_OK)
@@ -73,6 +86,8 @@ static int scan_one(void *values, const char *path)
 static const struct command_option options[] = {
     {"epochs", 0, "A[:B]", "only epochs with labels from A to B; A: and :B have one end", cmd_parse_range,
      offsetof(struct scan, epochs)},
+    {"key-range", 0, "A[:B]", "only keys from A to B, ordered by epoch and key; A: and :B have one end", cmd_parse_keys,
+     offsetof(struct scan, keys)},
     {"format", 0, "F", "a table for people (default), csv, json, or the raw bytes of the values", print_parse_format,
      offsetof(struct scan, format)},
     {"fields", 0, "F,...", "only these columns, also computed ones, and attributes that are one number", cmd_parse_text,

@@ -328,6 +328,39 @@ static int read_within(const struct deltafs_record *record, void *arg)
     return deltafs_get(arg, record->key, NULL, &got);
 }
 
+static void test_into_arrays(void **state)
+{
+    uint64_t keys[10] = {0}, labels[10];
+    struct deltafs_arrays to = {.struct_size = sizeof to,
+                                .capacity = 9,
+                                .keys = keys,
+                                .key_stride = sizeof keys[0],
+                                .labels = labels,
+                                .label_stride = sizeof labels[0]};
+    const char *path = unit_path("arrays");
+    size_t count = 0;
+    deltafs_dir *d = unit_create(path, unit_options("partitions", "3", "value_size", "1", NULL));
+
+    (void)state;
+    for (uint64_t label = 1; label <= 2; label++) {
+        for (uint64_t key = 0; key < 50; key++)
+            CHECK_CALL(d, deltafs_append(d, 7 * key % 50, "v", 1), DELTAFS_OK);
+        CHECK_CALL(d, deltafs_epoch_end(d, label), DELTAFS_OK);
+    }
+    CHECK_CALL(d, deltafs_scan_range_many(d, 0, 9, NULL, &to, &count), DELTAFS_ERR_MODE);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    d = unit_open(path);
+    CHECK_CALL(d, deltafs_scan_range_many(d, 20, 24, NULL, &to, &count), DELTAFS_OK);
+    CHECK_IS(count, 10);
+    for (uint64_t i = 0; i < 9; i++)
+        CHECK(keys[i] == 20 + i % 5 && labels[i] == 1 + i / 5);
+    CHECK_IS(keys[9], 0);
+    CHECK_CALL(d, deltafs_scan_range_many(d, 24, 20, NULL, &to, &count), DELTAFS_OK);
+    CHECK_IS(count, 0);
+    CHECK_CALL(d, deltafs_scan_range_many(d, 20, 24, NULL, NULL, &count), DELTAFS_ERR_INVALID);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
 static void test_calls(void **state)
 {
     const char *path = unit_path("calls");
@@ -371,8 +404,9 @@ static void test_calls(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random), cmocka_unit_test(test_one_giant_key), cmocka_unit_test(test_little_memory),
-        cmocka_unit_test(test_reads),  cmocka_unit_test(test_damage),        cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_random),      cmocka_unit_test(test_one_giant_key), cmocka_unit_test(test_little_memory),
+        cmocka_unit_test(test_reads),       cmocka_unit_test(test_damage),        cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_into_arrays),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown);

@@ -200,6 +200,30 @@ class Directories(unittest.TestCase):
             stored = [d.records(epochs=100, partition=p, fields="x,y,n") for p in range(d.partitions)]
             self.assertEqual(np.concatenate(stored).tolist(), d.records(epochs=100, fields=["x", "y", "n"]).tolist())
 
+    def test_range_of_keys(self):
+        with deltafs.open("particles") as d:
+            rows = np.sort(d.records(), order=("epoch", "key"))
+            for first, last in ((None, None), (2, 3), (3, None), (None, 1), (3, 2), (2**64 - 1, None)):
+                low, high = first or 0, 2**64 - 1 if last is None else last
+                wanted = [row for row in rows.tolist() if low <= row[0] <= high]
+                self.assertEqual(d.scan_range(first, last).tolist(), wanted)
+                wanted = [row for row in wanted if row[1] == 100]
+                self.assertEqual(d.scan_range(first, last, epochs=100).tolist(), wanted)
+            self.assertEqual(d.scan_range(2, 3, fields="n")["n"].tolist(), rows["n"][np.isin(rows["key"], (2, 3))].tolist())
+            with self.assertRaises(ValueError):
+                d.scan_range(-1, 2)
+
+    def test_range_of_many_keys(self):
+        put("many_keys", [(1, key, struct.pack("<d", key)) for key in range(70000)], "schema=a:f8")
+        put("sizes", [(1, key, b"x" * key) for key in range(9)])
+        put("texts", [(1, b"a".hex(), b"1")], "keys=bytes")
+        with deltafs.open("many_keys") as d:
+            self.assertEqual(d.scan_range(10, None)["a"].tolist(), list(range(10, 70000)))
+        with deltafs.open("sizes") as d:
+            self.assertEqual(d.scan_range(2, 5).tolist(), [(key, 1, b"x" * key) for key in range(2, 6)])
+        with deltafs.open("texts") as d, self.assertRaises(deltafs.ModeError):
+            d.scan_range(0, 9)
+
     def test_fields(self):
         with deltafs.open("particles") as d:
             r = np.hypot(*(d.track([3, 1])[name] for name in "xy"))

@@ -157,6 +157,8 @@ for key in ("c3a9", "e282ac", "f09f9880", "7f", "f48fbfbf", "225c0a", "ed9fbf", 
     print(1, key, "00")
 END
 "$put_records" "$work/text" keys=bytes <"$work/records" || fail "put_records"
+expect 3 "$deltafs" scan "$work/text" --key-range 1:2
+says "its keys are bytes, which are not stored in order"
 expect 0 "$deltafs" scan "$work/text" --format json
 "$PYTHON3" - "$work/records" "$work/out" <<'END' || fail "keys as JSON: $(cat "$work/out")"
 import json, sys

@@ -108,6 +108,30 @@ for range in : "" a 1:a a:1 5:0 1:2:3 -1 1- 0:18446744073709551616 "1 " " 1" 1::
     [ ! -s "$work/out" ] || fail "output for the epochs '$range'"
 done
 
+# ---- Ranges of keys, in the order of keys whatever the partition
+
+# range RANGE "WANTED" [OPTION...]: key and epoch of each record.
+range() {
+    range=$1 pairs=$2
+    shift 2
+    expect 0 "$deltafs" scan "$work/d" --key-range "$range" --fields a --format csv "$@"
+    [ "$(sed 1d "$work/out" | cut -d, -f1,2 | tr '\n' ' ')" = "$pairs" ] || fail "scan --key-range $range: $(cat "$work/out")"
+}
+range 0: "1,0 1,5 1,5 2,5 $last,9 "
+range 1 "1,0 1,5 1,5 "
+range 2: "2,5 $last,9 "
+range :0x2 "1,5 1,5 2,5 " --epochs 5
+range 3:99 ""
+range $last: "$last,9 "
+expect 0 "$deltafs" scan "$work/d" --key-range 1 --format csv
+same "$work/csv1" "$work/out" "scan --key-range 1"
+for range in : "" a 1:a 5:0 1:2:3 -1 0:18446744073709551616; do
+    expect 2 "$deltafs" scan "$work/d" --key-range "$range"
+    says "'$range' is no range of keys"
+done
+expect 2 "$deltafs" scan "$work/d" --key-range 1 --partition 0
+says "give --key-range or --partition, not both"
+
 # ---- JSON, raw bytes, table
 
 expect 0 "$deltafs" get "$work/d" 1 2 $last --format json

@@ -13,7 +13,7 @@ import numpy as np
 
 from . import _convert
 from ._arrow import ArrowTable
-from ._handle import Epochs, Handle, columns, epoch_range, range_pointer, u64
+from ._handle import U64_MAX, Epochs, Handle, columns, epoch_range, range_pointer, u64
 from ._library import (
     Arrays,
     AttributeStruct,
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 #: Which columns: None for all stored and computed ones, or their names: "x,z", or ["x", "z"].
 Fields = Optional[Union[str, Sequence[str]]]
+_Part = Optional[Union[int, "tuple[int, int]"]]  # a partition, or a range of keys
 
 _RECORD: Any = np.dtype(Record)  # as the library lays them out
 _EPOCH = np.dtype([("label", "u8"), ("records", "u8"), ("bytes_raw", "u8"), ("bytes_stored", "u8")])
@@ -316,6 +317,22 @@ class Directory(Handle):
         keys = self._keys(ids).ravel()
         found = self._lookup(keys, range_, fields)
         return _whole(self._rows(keys[found.columns], found.labels, found.values), found.failed)
+
+    def scan_range(
+        self, first: int | None, last: int | None, epochs: Epochs = None, fields: Fields = None
+    ) -> np.ndarray:
+        """Records whose key is at least `first` and at most `last`, ordered by epoch, then by key.
+
+        The rows have the fields `key` and `epoch` and the columns. None: no such end. Only what the range touches is
+        read. ModeError if keys are bytes. Damage is reported as by `epoch`.
+
+        >>> with deltafs.open("particles") as d:
+        ...     r = d.scan_range(2, None, epochs=200)
+        >>> r[["key", "n"]].tolist()
+        [(2, 202), (3, 203)]
+        """
+        keys = (u64(0 if first is None else first, "first"), u64(U64_MAX if last is None else last, "last"))
+        return self._scan(epoch_range(epochs), keys, fields, with_label=True)
 
     # ---- Select
 
@@ -613,22 +630,23 @@ class Directory(Handle):
             failed = error
         return _whole(np.concatenate(found), failed)
 
-    def _scan(self, range_: Range | None, partition: int | None, fields: Fields, with_label: bool) -> np.ndarray:
-        """All records of a range, or of one of its partitions."""
-        if partition is not None and u64(partition, "partition") >= self.partitions:
-            raise InvalidError(f"{self.path}: there is no partition {partition}; there are {self.partitions}")
+    def _scan(self, range_: Range | None, part: _Part, fields: Fields, with_label: bool) -> np.ndarray:
+        """All records of a range, of one of its partitions, or of a range of keys."""
+        if part is not None and not isinstance(part, tuple) and u64(part, "partition") >= self.partitions:
+            raise InvalidError(f"{self.path}: there is no partition {part}; there are {self.partitions}")
         if self._dtype(fields) != self._stored:
-            return self._scan_columns(range_, partition, fields, with_label)
-        return self._scan_stored(range_, partition, with_label)
+            return self._scan_columns(range_, part, fields, with_label)
+        return self._scan_stored(range_, part, with_label)
 
-    def _scan_stored(self, range_: Range | None, partition: int | None, with_label: bool) -> np.ndarray:
+    def _scan_stored(self, range_: Range | None, part: _Part, with_label: bool) -> np.ndarray:
         if self._is_bytes or self._stored.hasobject:
-            return self._scan_each(range_, partition, with_label)
+            return self._scan_each(range_, part, with_label)
         capacity = int(self.epochs["records"][np.isin(self.labels, self._labels_in(range_))].sum())
-        if partition is not None:
-            capacity = capacity // self.partitions * 9 // 8 + 1024  # a guess
-        to, count = Arrays(), c_size_t()
-        chosen = None if partition is None else byref(c_uint32(partition))
+        if isinstance(part, tuple):
+            capacity = min(capacity, 1 << 16)  # a guess
+        elif part is not None:
+            capacity = capacity // self.partitions * 9 // 8 + 1024  # another
+        to, count, pointer = Arrays(), c_size_t(), range_pointer(range_)
         while True:
             rows = np.empty(capacity, self._row_dtype(self._stored, with_label))
             to.capacity = capacity
@@ -636,16 +654,20 @@ class Directory(Handle):
             to.keys = rows.ctypes.data
             to.labels = rows["epoch"].ctypes.data if with_label else None
             to.values = rows[(self._stored.names or ())[0]].ctypes.data
-            failed = self.call(lib.deltafs_scan_many, chosen, range_pointer(range_), byref(to), byref(count))
+            if isinstance(part, tuple):
+                failed = self.call(lib.deltafs_scan_range_many, *part, pointer, byref(to), byref(count))
+            else:
+                chosen = None if part is None else byref(c_uint32(part))
+                failed = self.call(lib.deltafs_scan_many, chosen, pointer, byref(to), byref(count))
             if count.value <= capacity:
                 return _whole(rows[: count.value], failed)
             capacity = count.value
 
-    def _scan_columns(self, range_: Range | None, partition: int | None, fields: Fields, with_label: bool) -> np.ndarray:
+    def _scan_columns(self, range_: Range | None, part: _Part, fields: Fields, with_label: bool) -> np.ndarray:
         """The same with other columns than all stored ones."""
         failed = None
         try:
-            rows = self._scan_stored(range_, partition, with_label=True)
+            rows = self._scan_stored(range_, part, with_label=True)
         except (DamagedError, IoError) as error:
             rows, failed = error.partial, error
         kind = self._dtype(fields)
@@ -659,7 +681,7 @@ class Directory(Handle):
             out[name] = (rows if name in ("key", "epoch") else made)[name]
         return _whole(out, failed)
 
-    def _scan_each(self, range_: Range | None, partition: int | None, with_label: bool) -> np.ndarray:
+    def _scan_each(self, range_: Range | None, part: _Part, with_label: bool) -> np.ndarray:
         """The same for keys that are bytes, and values whose sizes differ."""
         keys: list[Any] = []
         labels: list[int] | None = [] if with_label else None
@@ -679,10 +701,12 @@ class Directory(Handle):
                 return 1
 
         function, pointer = RecordFunction(add), range_pointer(range_)
-        if partition is None:
+        if part is None:
             failed = self.call(lib.deltafs_scan, pointer, function, None, None)
+        elif isinstance(part, tuple):
+            failed = self.call(lib.deltafs_scan_range, *part, pointer, function, None, None)
         else:
-            failed = self.call(lib.deltafs_scan_partition, partition, pointer, function, None, None)
+            failed = self.call(lib.deltafs_scan_partition, part, pointer, function, None, None)
         if raised:
             raise raised[0]
         return _whole(self._rows(keys, labels, self._values(values)), failed)

@@ -185,6 +185,14 @@ _FUNCTIONS = {
         c_int,
         [c_void_p, POINTER(c_uint32), POINTER(Range), POINTER(Arrays), POINTER(c_size_t)],
     ),
+    "deltafs_scan_range": (
+        c_int,
+        [c_void_p, c_uint64, c_uint64, POINTER(Range), RecordFunction, c_void_p, c_void_p],
+    ),
+    "deltafs_scan_range_many": (
+        c_int,
+        [c_void_p, c_uint64, c_uint64, POINTER(Range), POINTER(Arrays), POINTER(c_size_t)],
+    ),
     "deltafs_stat": (c_int, [c_void_p, POINTER(Stat)]),
     "deltafs_bytes_stored": (c_int, [c_void_p, POINTER(c_uint64)]),
     "deltafs_epoch_stat": (c_int, [c_void_p, c_uint64, POINTER(EpochStat)]),
