@@ -337,16 +337,24 @@ DELTAFS_API int deltafs_scan_partition(deltafs_dir *dir, uint32_t partition, con
  * whole directory is read faster by deltafs_scan, which needs no order. For each partition the call holds some records
  * in memory, together about half of the option memory (auto: of 64 MiB), plus up to 100 KB for each partition.
  *
- * `stopped` and the errors are those of deltafs_scan. DELTAFS_ERR_MODE if keys are bytes: these are not stored in their
- * order. */
+ * `stopped` and the errors are those of deltafs_scan. DELTAFS_ERR_MODE if keys are bytes. */
 DELTAFS_API int deltafs_scan_range(deltafs_dir *dir, uint64_t low, uint64_t high, const struct deltafs_range *epochs,
                                    deltafs_record_fn fn, void *arg, int *stopped);
+
+/* The same for keys that are bytes, in the order of memcmp. `low` or `high` NULL: no such end. These keys are stored by
+ * their hashes, not in their order: so the call reads whole epochs, once for each quarter of the option memory that the
+ * records of the range take. DELTAFS_ERR_MODE if keys are numbers. */
+DELTAFS_API int deltafs_scan_range_bytes(deltafs_dir *dir, const void *low, size_t low_size, const void *high,
+                                         size_t high_size, const struct deltafs_range *epochs, deltafs_record_fn fn,
+                                         void *arg, int *stopped);
 
 /* The same records one at a time. Between the calls, `dir` can be used for everything except deltafs_refresh
  * (DELTAFS_ERR_MODE). Close the iterator before `dir`, with deltafs_iter_close. */
 typedef struct deltafs_iter deltafs_iter;
 DELTAFS_API int deltafs_iter_open(deltafs_dir *dir, uint64_t low, uint64_t high, const struct deltafs_range *epochs,
                                   deltafs_iter **out);
+DELTAFS_API int deltafs_iter_open_bytes(deltafs_dir *dir, const void *low, size_t low_size, const void *high,
+                                        size_t high_size, const struct deltafs_range *epochs, deltafs_iter **out);
 /* Get the next record, which is valid until the next call. At the end *record is NULL, and the status is DELTAFS_OK, or
  * the first DELTAFS_ERR_DAMAGED or DELTAFS_ERR_IO if some records could not be read. */
 DELTAFS_API int deltafs_iter_next(deltafs_iter *iter, const struct deltafs_record **record);

@@ -212,6 +212,91 @@ static void test_little_memory(void **state)
     model_fini(&m);
 }
 
+/* ---- Keys of bytes ---- */
+
+static int compare_names(const void *a, const void *b)
+{
+    const struct model_record *x = a, *y = b;
+    uint32_t size = x->name_size < y->name_size ? x->name_size : y->name_size;
+    int order = x->label != y->label ? (x->label < y->label ? -1 : 1) : memcmp(x->name, y->name, size);
+
+    if (order == 0 && x->name_size != y->name_size)
+        order = x->name_size < y->name_size ? -1 : 1;
+    return order != 0 ? order : x->serial < y->serial ? -1 : x->serial > y->serial;
+}
+
+struct names {
+    struct model *model;
+    size_t at, end;
+};
+
+static int next_name(const struct deltafs_record *got, void *arg)
+{
+    struct names *n = arg;
+    const struct model_record *r = &n->model->record[n->at];
+
+    CHECK(n->at++ < n->end);
+    CHECK(got->label == r->label && got->key_size == r->name_size);
+    CHECK(memcmp(got->key_bytes, r->name, r->name_size) == 0 && model_is_value(r, got));
+    return 0;
+}
+
+/* More records than fit into the memory, also of one key: the epochs are read several times. */
+static void test_names(void **state)
+{
+    enum { NAMES = 3000, RECORDS = 90000 };
+    static char names[NAMES][12];
+    struct rng r = rng_init(336);
+    struct model m = {.is_bytes = 1};
+    const char *path = unit_path("names");
+    deltafs_options *o = unit_options("memory", "8M", NULL);
+    deltafs_dir *d = unit_create(path, unit_options("keys", "bytes", "partitions", "3", NULL));
+    const struct deltafs_record *record;
+    deltafs_iter *iter = NULL;
+    int stopped = 0;
+
+    (void)state;
+    for (int i = 0; i < NAMES; i++)
+        snprintf(names[i], sizeof names[i], "%llx", (unsigned long long)rng_next(&r) >> (24 + 8 * (i % 4)));
+    for (uint64_t label = 1; label < 3; label++) {
+        for (uint32_t i = 0; i < RECORDS / label / label; i++) {
+            const char *name = names[i % 5 > 1 && label == 1 ? 0 : rng_below(&r, NAMES)];
+            CHECK_CALL(d, model_append_bytes(&m, d, name, strlen(name), (uint32_t)rng_below(&r, 20)), DELTAFS_OK);
+        }
+        model_end_epoch(&m, d, label);
+    }
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    qsort(m.record, m.count, sizeof *m.record, compare_names);
+    CHECK_IS(deltafs_open(path, o, &d), DELTAFS_OK);
+    struct names n = {&m, 0, m.count};
+    CHECK_CALL(d, deltafs_scan_range_bytes(d, NULL, 0, NULL, 0, NULL, next_name, &n, NULL), DELTAFS_OK);
+    CHECK_IS(n.at, m.count);
+    for (int i = 0; i < 5; i++) {
+        const char *ends[2] = {names[rng_below(&r, NAMES)], names[rng_below(&r, NAMES)]};
+        int is_empty = strcmp(ends[0], ends[1]) > 0;
+        n = (struct names){&m, 0, 0};
+        while (n.end < m.count && m.record[n.end].label == 1 && strcmp(m.record[n.end].name, ends[1]) <= 0)
+            n.end++;
+        while (n.at < n.end && strcmp(m.record[n.at].name, ends[0]) < 0)
+            n.at++;
+        CHECK_CALL(d,
+                   deltafs_scan_range_bytes(d, ends[0], strlen(ends[0]), ends[1], strlen(ends[1]),
+                                            &(struct deltafs_range){1, 1}, next_name, &n, NULL),
+                   DELTAFS_OK);
+        CHECK(n.at == n.end || is_empty);
+    }
+    CHECK_CALL(d, deltafs_iter_open_bytes(d, names[0], strlen(names[0]), NULL, 0, NULL, &iter), DELTAFS_OK);
+    CHECK_CALL(d, deltafs_iter_next(iter, &record), DELTAFS_OK);
+    CHECK(record && record->key_size == strlen(names[0]) && memcmp(record->key_bytes, names[0], record->key_size) == 0);
+    CHECK_IS(deltafs_iter_close(iter), DELTAFS_OK);
+    CHECK_CALL(d, deltafs_iter_open_bytes(d, names, 256, NULL, 0, NULL, &iter), DELTAFS_ERR_INVALID);
+    CHECK_CALL(d, deltafs_iter_open_bytes(d, names, 0, NULL, 0, NULL, &iter), DELTAFS_ERR_INVALID);
+    CHECK_CALL(d, deltafs_scan_range_bytes(d, NULL, 0, names, 256, NULL, next_name, &n, &stopped), DELTAFS_ERR_INVALID);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    deltafs_options_destroy(o);
+    model_fini(&m);
+}
+
 /* ---- What is read ---- */
 
 static uint64_t bytes_read(deltafs_dir *d, uint64_t *reads)
@@ -406,7 +491,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random),      cmocka_unit_test(test_one_giant_key), cmocka_unit_test(test_little_memory),
         cmocka_unit_test(test_reads),       cmocka_unit_test(test_damage),        cmocka_unit_test(test_calls),
-        cmocka_unit_test(test_into_arrays),
+        cmocka_unit_test(test_into_arrays), cmocka_unit_test(test_names),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown);

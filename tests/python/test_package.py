@@ -216,13 +216,18 @@ class Directories(unittest.TestCase):
     def test_range_of_many_keys(self):
         put("many_keys", [(1, key, struct.pack("<d", key)) for key in range(70000)], "schema=a:f8")
         put("sizes", [(1, key, b"x" * key) for key in range(9)])
-        put("texts", [(1, b"a".hex(), b"1")], "keys=bytes")
+        put("texts", [(1, key.hex(), b"1") for key in (b"b\0", b"c", b"a", b"b")], "keys=bytes")
         with deltafs.open("many_keys") as d:
             self.assertEqual(d.scan_range(10, None)["a"].tolist(), list(range(10, 70000)))
         with deltafs.open("sizes") as d:
             self.assertEqual(d.scan_range(2, 5).tolist(), [(key, 1, b"x" * key) for key in range(2, 6)])
-        with deltafs.open("texts") as d, self.assertRaises(deltafs.ModeError):
-            d.scan_range(0, 9)
+        with deltafs.open("texts") as d:
+            self.assertEqual(d.scan_range("a", b"b\0")["key"].tolist(), [b"a", b"b", b"b\0"])
+            self.assertEqual(d.scan_range(last="b")["key"].tolist(), [b"a", b"b"])
+            with self.assertRaises(deltafs.InvalidError):
+                d.scan_range("", "b")
+            with self.assertRaises(TypeError):
+                d.scan_range(0, 9)
 
     def test_fields(self):
         with deltafs.open("particles") as d:

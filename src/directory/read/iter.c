@@ -1,16 +1,33 @@
 /* Ordered scans by the public functions: record by record, or by calls of a function. */
 #include <stdlib.h>
+#include <string.h>
 #include "directory/dir.h"
+#include "directory/read/named.h"
 #include "directory/read/ordered.h"
 
 struct deltafs_iter {
     deltafs_dir *dir;
     struct reader *reader;
-    struct error *error; /* of the handle */
-    struct ordered ordered;
+    int is_named; /* keys are bytes */
+    union {
+        struct ordered ordered;
+        struct named named;
+    } scan;
 };
 
-static int iter_open(deltafs_dir *dir, const char *call, const char *missing, uint64_t low, uint64_t high,
+/* A range of keys of either kind. */
+struct key_range {
+    enum option_keys kind;
+    uint64_t low, high;
+    struct name low_name, high_name;
+};
+
+static struct key_range range_of_numbers(uint64_t low, uint64_t high)
+{
+    return (struct key_range){.kind = KEYS_U64, .low = low, .high = high};
+}
+
+static int iter_open(deltafs_dir *dir, const char *call, const char *missing, const struct key_range *k,
                      const struct deltafs_range *epochs, deltafs_iter **out)
 {
     struct reader *r;
@@ -19,14 +36,17 @@ static int iter_open(deltafs_dir *dir, const char *call, const char *missing, ui
 
     if (status != DELTAFS_OK)
         return status;
-    if (r->manifest.keys != KEYS_U64)
-        return dir_end(dir, error_set(e, DELTAFS_ERR_MODE, "%s: %s: its keys are bytes, which are not stored in order",
-                                      call, r->path));
+    if (r->manifest.keys != k->kind)
+        return dir_end(dir,
+                       error_set(e, DELTAFS_ERR_MODE, "%s: its keys are %s", r->path,
+                                 k->kind == KEYS_U64 ? "bytes; use deltafs_scan_range_bytes or deltafs_iter_open_bytes"
+                                                     : "numbers; use deltafs_scan_range or deltafs_iter_open"));
     struct deltafs_iter *i = calloc(1, sizeof *i);
     if (!i)
         return dir_end(dir, error_no_memory(e, sizeof *i, "a scan"));
-    *i = (struct deltafs_iter){.dir = dir, .reader = r, .error = e};
-    status = ordered_init(&i->ordered, r, low, high, epochs, e);
+    *i = (struct deltafs_iter){.dir = dir, .reader = r, .is_named = k->kind == KEYS_BYTES};
+    status = i->is_named ? named_init(&i->scan.named, r, &k->low_name, &k->high_name, epochs, e)
+                         : ordered_init(&i->scan.ordered, r, k->low, k->high, epochs, e);
     r->iterators++;
     if (status == DELTAFS_OK)
         *out = i;
@@ -38,7 +58,45 @@ static int iter_open(deltafs_dir *dir, const char *call, const char *missing, ui
 int deltafs_iter_open(deltafs_dir *dir, uint64_t low, uint64_t high, const struct deltafs_range *epochs,
                       deltafs_iter **out)
 {
-    return iter_open(dir, "deltafs_iter_open", out ? NULL : "out", low, high, epochs, out);
+    struct key_range k = range_of_numbers(low, high);
+
+    return iter_open(dir, "deltafs_iter_open", out ? NULL : "out", &k, epochs, out);
+}
+
+/* A range of names; a failing call leaves its message with the handle. */
+static int range_of_names(deltafs_dir *dir, const char *call, const void *low, size_t low_size, const void *high,
+                          size_t high_size, struct key_range *out)
+{
+    struct reader *r;
+    struct error *e;
+    int is_low = !low || (low_size > 0 && low_size <= KEY_BYTES_MAX);
+    int is_high = !high || (high_size > 0 && high_size <= KEY_BYTES_MAX);
+
+    if (is_low && is_high) {
+        *out = (struct key_range){.kind = KEYS_BYTES};
+        out->low_name.size = low ? low_size : 0;
+        out->high_name.size = high ? high_size : 0;
+        if (low)
+            memcpy(out->low_name.bytes, low, low_size);
+        if (high)
+            memcpy(out->high_name.bytes, high, high_size);
+        return DELTAFS_OK;
+    }
+    int status = dir_reader(dir, call, NULL, &r, &e);
+    if (status != DELTAFS_OK)
+        return status;
+    return dir_end(dir, error_set(e, DELTAFS_ERR_INVALID, "%s: a key of %zu bytes; it has 1 to %d", call,
+                                  is_low ? high_size : low_size, KEY_BYTES_MAX));
+}
+
+int deltafs_iter_open_bytes(deltafs_dir *dir, const void *low, size_t low_size, const void *high, size_t high_size,
+                            const struct deltafs_range *epochs, deltafs_iter **out)
+{
+    static const char call[] = "deltafs_iter_open_bytes";
+    struct key_range k;
+    int status = range_of_names(dir, call, low, low_size, high, high_size, &k);
+
+    return status == DELTAFS_OK ? iter_open(dir, call, out ? NULL : "out", &k, epochs, out) : status;
 }
 
 int deltafs_iter_next(deltafs_iter *i, const struct deltafs_record **record)
@@ -52,9 +110,9 @@ int deltafs_iter_next(deltafs_iter *i, const struct deltafs_record **record)
     int status = dir_reader(i->dir, call, record ? NULL : "record", &r, &e);
     if (status != DELTAFS_OK)
         return status;
-    status = ordered_next(&i->ordered, record, e);
+    status = i->is_named ? named_next(&i->scan.named, record, e) : ordered_next(&i->scan.ordered, record, e);
     if (status == DELTAFS_OK && !*record)
-        status = damages_status(&i->ordered.damages, e);
+        status = damages_status(i->is_named ? &i->scan.named.damages : &i->scan.ordered.damages, e);
     return dir_end(i->dir, status);
 }
 
@@ -63,7 +121,10 @@ int deltafs_iter_close(deltafs_iter *i)
     if (!i)
         return DELTAFS_OK;
     i->reader->iterators--;
-    ordered_fini(&i->ordered);
+    if (i->is_named)
+        named_fini(&i->scan.named);
+    else
+        ordered_fini(&i->scan.ordered);
     free(i);
     return DELTAFS_OK;
 }
@@ -84,8 +145,8 @@ static int iter_each(deltafs_iter *i, deltafs_record_fn fn, void *arg, int *stop
     return status;
 }
 
-int deltafs_scan_range(deltafs_dir *dir, uint64_t low, uint64_t high, const struct deltafs_range *epochs,
-                       deltafs_record_fn fn, void *arg, int *stopped)
+static int scan_range(deltafs_dir *dir, const char *call, const struct key_range *k, const struct deltafs_range *epochs,
+                      deltafs_record_fn fn, void *arg, int *stopped)
 {
     deltafs_iter *i = NULL;
     int ignored;
@@ -93,9 +154,31 @@ int deltafs_scan_range(deltafs_dir *dir, uint64_t low, uint64_t high, const stru
     if (!stopped)
         stopped = &ignored;
     *stopped = 0;
-    int status = iter_open(dir, "deltafs_scan_range", fn ? NULL : "fn", low, high, epochs, &i);
+    int status = iter_open(dir, call, fn ? NULL : "fn", k, epochs, &i);
     if (status == DELTAFS_OK)
         status = iter_each(i, fn, arg, stopped);
     deltafs_iter_close(i);
+    return status;
+}
+
+int deltafs_scan_range(deltafs_dir *dir, uint64_t low, uint64_t high, const struct deltafs_range *epochs,
+                       deltafs_record_fn fn, void *arg, int *stopped)
+{
+    struct key_range k = range_of_numbers(low, high);
+
+    return scan_range(dir, "deltafs_scan_range", &k, epochs, fn, arg, stopped);
+}
+
+int deltafs_scan_range_bytes(deltafs_dir *dir, const void *low, size_t low_size, const void *high, size_t high_size,
+                             const struct deltafs_range *epochs, deltafs_record_fn fn, void *arg, int *stopped)
+{
+    static const char call[] = "deltafs_scan_range_bytes";
+    struct key_range k;
+    int status = range_of_names(dir, call, low, low_size, high, high_size, &k);
+
+    if (status == DELTAFS_OK)
+        return scan_range(dir, call, &k, epochs, fn, arg, stopped);
+    if (stopped)
+        *stopped = 0;
     return status;
 }

@@ -195,13 +195,17 @@ static int ordered_advance(struct ordered *o, struct error *e)
 
 /* ---- The scan ---- */
 
+size_t ordered_limit(const struct reader *r)
+{
+    return (size_t)(r->memory == OPTION_AUTO ? SERIAL_MEMORY_DEFAULT : r->memory) / 2;
+}
+
 int ordered_init(struct ordered *o, struct reader *r, uint64_t low, uint64_t high, const struct deltafs_range *epochs,
                  struct error *e)
 {
     uint32_t partitions = r->manifest.partitions;
 
-    *o = (struct ordered){.reader = r, .low = low, .high = high};
-    o->limit = (size_t)(r->memory == OPTION_AUTO ? SERIAL_MEMORY_DEFAULT : r->memory) / 2;
+    *o = (struct ordered){.reader = r, .low = low, .high = high, .limit = ordered_limit(r)};
     reader_epochs(r, epochs, &o->epoch, &o->end);
     if (low > high)
         o->end = o->epoch;

@@ -20,6 +20,8 @@ struct ordered {
     int is_given; /* the least record was handed out */
 };
 
+/* Bytes of records that ordered scans hold at a time, about. */
+size_t ordered_limit(const struct reader *r);
 /* Begin with a scan of the keys low <= key <= high; ordered_fini in any case. The reader keeps all its partitions. */
 int ordered_init(struct ordered *o, struct reader *r, uint64_t low, uint64_t high, const struct deltafs_range *epochs,
                  struct error *e);

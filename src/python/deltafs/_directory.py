@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 #: Which columns: None for all stored and computed ones, or their names: "x,z", or ["x", "z"].
 Fields = Optional[Union[str, Sequence[str]]]
-_Part = Optional[Union[int, "tuple[int, int]"]]  # a partition, or a range of keys
+_Part = Optional[Union[int, "tuple[Any, ...]"]]  # a partition, or the arguments of a range of keys
 
 _RECORD: Any = np.dtype(Record)  # as the library lays them out
 _EPOCH = np.dtype([("label", "u8"), ("records", "u8"), ("bytes_raw", "u8"), ("bytes_stored", "u8")])
@@ -319,18 +319,21 @@ class Directory(Handle):
         return _whole(self._rows(keys[found.columns], found.labels, found.values), found.failed)
 
     def scan_range(
-        self, first: int | None, last: int | None, epochs: Epochs = None, fields: Fields = None
+        self, first: Any = None, last: Any = None, epochs: Epochs = None, fields: Fields = None
     ) -> np.ndarray:
         """Records whose key is at least `first` and at most `last`, ordered by epoch, then by key.
 
         The rows have the fields `key` and `epoch` and the columns. None: no such end. Only what the range touches is
-        read. ModeError if keys are bytes. Damage is reported as by `epoch`.
+        read; but if keys are bytes, whole epochs are. Damage is reported as by `epoch`.
 
         >>> with deltafs.open("particles") as d:
         ...     r = d.scan_range(2, None, epochs=200)
         >>> r[["key", "n"]].tolist()
         [(2, 202), (3, 203)]
         """
+        if self._is_bytes:
+            part = (*_key_and_size(first), *_key_and_size(last))
+            return self._scan(epoch_range(epochs), part, fields, with_label=True)
         keys = (u64(0 if first is None else first, "first"), u64(U64_MAX if last is None else last, "last"))
         return self._scan(epoch_range(epochs), keys, fields, with_label=True)
 
@@ -704,7 +707,8 @@ class Directory(Handle):
         if part is None:
             failed = self.call(lib.deltafs_scan, pointer, function, None, None)
         elif isinstance(part, tuple):
-            failed = self.call(lib.deltafs_scan_range, *part, pointer, function, None, None)
+            call = lib.deltafs_scan_range_bytes if self._is_bytes else lib.deltafs_scan_range
+            failed = self.call(call, *part, pointer, function, None, None)
         else:
             failed = self.call(lib.deltafs_scan_partition, part, pointer, function, None, None)
         if raised:
@@ -720,6 +724,13 @@ class _Found:
     labels: np.ndarray
     values: np.ndarray
     failed: Error | None
+
+
+def _key_and_size(key: Any) -> tuple[bytes | None, int]:
+    if key is None:
+        return None, 0
+    name = key.encode() if isinstance(key, str) else bytes(memoryview(key))
+    return name, len(name)
 
 
 def _field_names(fields: Fields) -> bytes | None:

@@ -189,6 +189,10 @@ _FUNCTIONS = {
         c_int,
         [c_void_p, c_uint64, c_uint64, POINTER(Range), RecordFunction, c_void_p, c_void_p],
     ),
+    "deltafs_scan_range_bytes": (
+        c_int,
+        [c_void_p, c_char_p, c_size_t, c_char_p, c_size_t, POINTER(Range), RecordFunction, c_void_p, c_void_p],
+    ),
     "deltafs_scan_range_many": (
         c_int,
         [c_void_p, c_uint64, c_uint64, POINTER(Range), POINTER(Arrays), POINTER(c_size_t)],
