@@ -156,6 +156,12 @@ DELTAFS_API const double *deltafs_select_values(const deltafs_select *select);
  * deltafs_select_next. */
 DELTAFS_API int deltafs_select_progress(deltafs_select *select, double *share);
 
+/* The name of the value index (deltafs_mpi_index_by) that the select uses, owned by the select; NULL: none. An index is
+ * used in the epochs that it has, if `where` has a comparison of its expression with a constant, alone or joined to
+ * others by `and`, or if `by` is its expression and there is no `where`; and if it leaves out most records. The rows
+ * are the same without it. */
+DELTAFS_API const char *deltafs_select_index(const deltafs_select *select);
+
 /* End the threads and free everything. Can be called at any time. */
 DELTAFS_API int deltafs_select_close(deltafs_select *select);
 

@@ -52,6 +52,9 @@ enum option_keys dir_keys(const deltafs_dir *d);
 struct reader;
 int dir_reader(deltafs_dir *d, const char *call, const char *missing, struct reader **reader, struct error **e);
 
+/* Remove the indexes by value of the directory at `path`. */
+int dir_remove_value_indexes(const char *path, struct error *e);
+
 /* The end of a public function: a failing call leaves its message with the thread, too. Returns `status`. */
 int dir_end(const deltafs_dir *d, int status);
 

@@ -8,6 +8,7 @@
 #include <deltafs/deltafs.h>
 #include "base/collective.h"
 #include "base/thread.h"
+#include "directory/dir.h"
 #include "directory/format/manifest.h"
 #include "io/io_format.h"
 #include "io/lease.h"
@@ -105,6 +106,8 @@ static int removal_entry(struct removal *r, const char *folder, const char *name
     char path[PATH_ROOM];
 
     io_path_in(path, folder, "%s", name);
+    if (strcmp(name, VALUE_INDEX_FOLDER) == 0)
+        return r->is_removing ? io_rmdir(&r->io, path, e) : DELTAFS_OK;
     if (strlen(name) == 2 && strspn(name, "0123456789abcdef") == 2)
         return removal_bucket(r, path, (uint32_t)strtoul(name, NULL, 16), e);
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
@@ -153,6 +156,23 @@ static int removal_hide(struct removal *r, char hidden[PATH_ROOM], struct error 
     r->path = hidden;
     /* Without this, a crash could restore the name, but not the contents. */
     return io_sync_parent(&r->io, hidden, e);
+}
+
+static int removal_index(struct removal *r, const char *folder, const char *name, struct error *e)
+{
+    char path[PATH_ROOM];
+
+    (void)r;
+    io_path_in(path, folder, "%s", name);
+    return error_of_call(deltafs_remove(path), e);
+}
+
+int dir_remove_value_indexes(const char *path, struct error *e)
+{
+    struct removal r = {.io = io_default()};
+    char folder[PATH_ROOM];
+
+    return removal_each(&r, io_path_in(folder, path, VALUE_INDEX_FOLDER), removal_index, e);
 }
 
 /* With the lease, which is removed with the rest. */
@@ -214,7 +234,9 @@ int deltafs_remove(const char *path)
     if (status == DELTAFS_OK) {
         status = lease_take(&lease, &r.io, r.path, seconds, 1, e);
         if (status == DELTAFS_OK) {
-            status = removal_run(&r, e);
+            status = dir_remove_value_indexes(r.path, e);
+            if (status == DELTAFS_OK)
+                status = removal_run(&r, e);
             io_file_close(&lease.file, error_ignored());
         }
     }

@@ -21,6 +21,7 @@
  * A reader that does not know a WORD skips the line if it begins with a small letter, and refuses the container if it
  * begins with a capital. */
 #define MANIFEST_NAME      "MANIFEST"
+#define VALUE_INDEX_FOLDER "by" /* of indexes by value, directories themselves */
 #define MANIFEST_NEW_NAME  "MANIFEST.new"
 #define MANIFEST_COPY_NAME "MANIFEST.copy" /* of a directory: the same lines, each written once MANIFEST has it */
 #define SOURCES_NAME       "SOURCES"       /* of an index: what is indexed in it; lines as a manifest's */

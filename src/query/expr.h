@@ -42,6 +42,8 @@
 struct expr;
 int expr_parse(const char *text, struct expr **out, struct error *e);
 void expr_destroy(struct expr *x);
+/* The part of an expression whose root is node number `root` (expr_node.h), as an expression; `x` must stay. */
+int expr_part(const struct expr *x, uint32_t root, struct expr **out, struct error *e);
 
 /* What a name means. `letter` and `size` are the type of a column or a value, as in a schema. */
 enum expr_meaning_kind {
@@ -83,6 +85,9 @@ void expr_bound_destroy(struct expr_bound *b);
 /* The stored columns that are needed, each once. */
 const uint32_t *expr_columns(const struct expr_bound *b, size_t *count);
 int expr_is_condition(const struct expr_bound *b);
+/* Bound expressions with the same number compute the same of the same columns. The number may be another in another
+ * version of DeltaFS. */
+uint64_t expr_fingerprint(const struct expr_bound *b);
 
 /* The memory of one thread for evaluating a bound expression, which must stay. */
 struct expr_work;

@@ -53,8 +53,6 @@ static int worker_open(struct worker *w, const deltafs_options *options, struct 
     if (memcmp(own->uuid, m->uuid, sizeof m->uuid) != 0 || own->epoch_count < m->epoch_count)
         return error_set(e, DELTAFS_ERR_CHANGED, "%s: was replaced since it was opened; open it again",
                          w->reader->path);
-    if (m->keys == KEYS_U64 && !m->is_local)
-        w->reader->wanted = w->select->does_look ? w->eval.test.bytes : w->eval.row.bytes;
     return DELTAFS_OK;
 }
 
@@ -149,6 +147,7 @@ static int select_make(struct deltafs_select *s, const struct deltafs_select_opt
     s->left = (uint64_t)(s->end - first) * s->partitions;
     s->top.most = o->top;
     s->limit = (s->reader->memory == OPTION_AUTO ? SERIAL_MEMORY_DEFAULT : s->reader->memory) / 2;
+    select_use_index(s);
     s->unit = calloc(s->partitions, sizeof *s->unit);
     if (!s->unit)
         return error_no_memory(e, s->partitions * sizeof *s->unit, "partitions");
@@ -222,6 +221,10 @@ int deltafs_select_close(deltafs_select *s)
     top_fini(&s->top);
     key_set_fini(&s->only);
     key_set_fini(&s->except);
+    for (uint32_t i = 0; s->found && i < s->end - s->begin; i++)
+        key_set_fini(&s->found[i]);
+    free(s->found);
+    free(s->index);
     plan_fini(&s->plan);
     buffer_fini(&s->sorted);
     buffer_fini(&s->records);
@@ -441,6 +444,11 @@ int deltafs_select_progress(deltafs_select *s, double *share)
     *share = all > 0 ? 1 - (double)s->left / (double)all : 1;
     pthread_mutex_unlock(&s->lock);
     return DELTAFS_OK;
+}
+
+const char *deltafs_select_index(const deltafs_select *s)
+{
+    return s->index;
 }
 
 const char *deltafs_select_schema(const deltafs_select *s)

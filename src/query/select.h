@@ -65,7 +65,9 @@ struct deltafs_select {
     struct error *error;
     struct plan plan;
     struct key_set only, except;
-    int does_look; /* at whole blocks */
+    struct key_set *found; /* of each epoch: what an index has found, if it could be used; NULL: no index was used */
+    char *index;           /* its name */
+    int does_look;         /* at whole blocks */
     uint32_t part, parts;
     uint32_t partitions, begin, end; /* `end`: the first epoch that is not selected from */
     uint64_t limit;
@@ -103,6 +105,8 @@ void worker_leave_out(struct worker *w, size_t n);
 size_t worker_passes(const struct worker *w, size_t n);
 /* Give a chunk of rows to the caller, who frees it. */
 void worker_give(struct worker *w, struct chunk *c);
+/* Find an index by value that tells which records may pass. */
+void select_use_index(struct deltafs_select *s);
 /* Read a unit block by block; damage that leaves other blocks readable goes to *damage. */
 int worker_look(struct worker *w, struct error *damage);
 

@@ -241,9 +241,9 @@ static int worker_get_some(struct worker *w, const struct set_key *key, size_t n
     return w->error.status;
 }
 
-static int worker_get(struct worker *w, const struct deltafs_range *range, struct error *damage)
+static int worker_get(struct worker *w, const struct key_set *only, const struct deltafs_range *range,
+                      struct error *damage)
 {
-    const struct key_set *only = &w->select->only;
     size_t at, end;
     int status = DELTAFS_OK;
 
@@ -268,22 +268,29 @@ static int worker_unit(struct worker *w)
     struct deltafs_select *s = w->select;
     uint64_t label = s->reader->manifest.epoch[w->epoch].label;
     const struct deltafs_range range = {label, label};
+    const struct manifest *m = &s->reader->manifest;
+    const struct key_set *found = s->found ? &s->found[w->epoch - s->begin] : NULL;
+    const struct key_set *only = found && found->is_given ? found : &s->only;
+    int does_look = s->does_look && !only->is_given;
     struct error damage = {.status = DELTAFS_OK};
 
     if (!worker_is_mine(w))
         return DELTAFS_OK;
     w->error.status = DELTAFS_OK;
     w->records = 0;
+    w->eval.block = NULL;
     w->eval.batch.n = 0;
     w->eval.batch.label = label;
     int status = eval_bind(&w->eval, label, &w->error);
     if (status != DELTAFS_OK)
         return eval_bind_failed(status, label, &w->error);
-    if (s->does_look)
+    if (m->keys == KEYS_U64 && !m->is_local)
+        w->reader->wanted = does_look ? w->eval.test.bytes : w->eval.row.bytes;
+    if (does_look)
         status = worker_look(w, &damage);
     else
-        status = s->only.is_given ? worker_get(w, &range, &damage) : worker_scan(w, &range, &damage);
-    if (status == DELTAFS_OK && !s->does_look)
+        status = only->is_given ? worker_get(w, only, &range, &damage) : worker_scan(w, &range, &damage);
+    if (status == DELTAFS_OK && !does_look)
         status = worker_flush(w);
     if (status == DELTAFS_OK && damage.status != DELTAFS_OK)
         w->error = damage;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/sized.h"
+#include "directory/dir.h"
 #include "directory/read/reader_open.h"
 #include "directory/read/scan.h"
 #include "directory/serial.h"
@@ -735,7 +736,10 @@ static int repair_directory(const char *path, const struct deltafs_repair_option
     else if (status == DELTAFS_OK && !repair_is_sound(&r)) {
         deltafs_dir *d = NULL;
         /* Opening the directory to write and closing it truncates its logs and writes their tails. */
-        if (!options->dry_run)
+        /* Epochs that are written again may have the same labels: their indexes would tell of those that were. */
+        if (!options->dry_run && r.is_dropped)
+            status = dir_remove_value_indexes(path, e);
+        if (!options->dry_run && status == DELTAFS_OK)
             status = serial_open_directory(path, settings, 1, r.is_dropped, &d, e);
         if (status == DELTAFS_OK)
             status = deltafs_close(d);

@@ -15,6 +15,7 @@ struct index_job {
     /* Options. */
     int is_quiet, is_again, is_forget, is_compact;
     const char *index, *label; /* NULL: one index for each file, in it or beside it; labels from the files */
+    const char *by;            /* an index by value of a directory */
     /* The job. */
     int rank, ranks;
     deltafs_options *options;
@@ -234,6 +235,24 @@ static int index_has_row_options(const struct index_job *ix, const struct comman
     return has;
 }
 
+/* Collective: index the records of a directory by value. */
+static int index_by(struct index_job *ix, char **dirs, int n)
+{
+    double start = progress_now();
+    uint64_t epochs, records, all;
+
+    (void)n;
+    int status = deltafs_mpi_index_by(MPI_COMM_WORLD, text_path(dirs[0]), ix->by, ix->options, &epochs, &records);
+    if (status != DELTAFS_OK)
+        return text_fail(text_exit_code(status), "index: %s", deltafs_errmsg(NULL));
+    MPI_Reduce(&records, &all, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+    if (ix->rank == 0 && !ix->is_quiet)
+        text_say("%s: %" PRIu64 " record%s of %" PRIu64 " epoch%s indexed by %d rank%s, %.1f s", text_path(dirs[0]),
+                 all, text_plural(all), epochs, text_plural(epochs), ix->ranks, text_plural((uint64_t)ix->ranks),
+                 progress_now() - start);
+    return EXIT_OK;
+}
+
 /* Set options of the library that have names of their own here, and check the rest. */
 static int index_check(struct index_job *ix, const struct command_call *c)
 {
@@ -242,6 +261,11 @@ static int index_check(struct index_job *ix, const struct command_call *c)
     if ((ix->index && deltafs_options_set(ix->options, "index", ix->index) != DELTAFS_OK) ||
         (ix->label && deltafs_options_set(ix->options, "epoch", ix->label) != DELTAFS_OK))
         return text_fail(EXIT_USAGE, "index: %s", deltafs_errmsg(NULL));
+    if (ix->by && (files != 1 || ix->is_again || ix->is_forget || ix->is_compact || ix->label || ix->index ||
+                   *cmd_option(ix->options, "key") != '\0' || *cmd_option(ix->options, "schema") != '\0'))
+        return text_fail(EXIT_USAGE, "index: --by takes one directory, and no options of files and their rows");
+    if (ix->by)
+        return EXIT_OK;
     ix->index = *cmd_option(ix->options, "index") != '\0' ? cmd_option(ix->options, "index") : NULL;
     if (ix->is_forget && index_has_row_options(ix, c))
         return text_fail(EXIT_USAGE,
@@ -274,7 +298,10 @@ static int index_run(const struct command_call *c)
     /* Setting an option may fail on one rank alone, for memory. */
     int code = ranks_agree(index_check(ix, c));
     if (code == EXIT_OK)
-        code = (ix->is_forget ? index_forget : ix->is_compact ? index_compact : index_files)(ix, c->operand, c->count);
+        code = (ix->by           ? index_by
+                : ix->is_forget  ? index_forget
+                : ix->is_compact ? index_compact
+                                 : index_files)(ix, c->operand, c->count);
     return code;
 }
 
@@ -293,6 +320,10 @@ static const struct command_option options[] = {
      offsetof(struct index_job, is_forget)},
     {"compact", 0, NULL, "free the space of replaced and forgotten files in INDEX; no file changes", NULL,
      offsetof(struct index_job, is_compact)},
+    {"by", 0, "NAME:EXPR",
+     "a directory: which records have certain values of EXPR, for 'deltafs select'; ' +COLUMN'\n"
+     "                         behind it (several are allowed): columns that the index is to have, too",
+     cmd_parse_text, offsetof(struct index_job, by)},
     {"quiet", 'q', NULL, "no progress bar, no summary", NULL, offsetof(struct index_job, is_quiet)},
     {0}};
 
@@ -301,7 +332,8 @@ const struct command cmd_index = {
     .usage = "--schema S --key FIELD [--skip BYTES] [OPTION...] FILE...\n"
              "deltafs-mpi index --key DATASET [OPTION...] FILE...\n"
              "deltafs-mpi index --forget -o INDEX [FILE...]\n"
-             "deltafs-mpi index --compact -o INDEX",
+             "deltafs-mpi index --compact -o INDEX\n"
+             "deltafs-mpi index --by NAME:EXPR DIR",
     .text = "Index the rows of files by key; then 'deltafs get INDEX-or-FILE KEY' reads them. The files do not\n"
             "    change. Files that have not changed since they were indexed are skipped.\n"
             "    --schema S           files of fixed-size records, such as x:f4,id:u8,...; plain or logical ones\n"

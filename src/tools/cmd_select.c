@@ -26,7 +26,7 @@ struct select {
     struct command_range epochs;
     struct select_format format;
     const char *file[SETS];
-    int is_hex;
+    int is_hex, explains;
 };
 
 static const char *select_parse_format(const char *text, void *out)
@@ -329,6 +329,8 @@ static int select_from(const struct select *s, FILE *in, deltafs_dir *d)
         select_divide(&o);
         int status = deltafs_select_open(d, &o, &rows);
         code = status == DELTAFS_OK ? EXIT_OK : select_fail(s, status, deltafs_errmsg(NULL));
+        if (code == EXIT_OK && s->explains && o.part == 0)
+            fprintf(stderr, "index: %s\n", deltafs_select_index(rows) ? deltafs_select_index(rows) : "none");
     }
     code = select_agree(code);
     if (code == EXIT_OK)
@@ -374,6 +376,8 @@ static const struct command_option options[] = {
      cmd_parse_text, offsetof(struct select, file[KEYS])},
     {"and", 0, "FILE", "only keys that are in this file, too", cmd_parse_text, offsetof(struct select, file[AND])},
     {"not", 0, "FILE", "only keys that are not in this file", cmd_parse_text, offsetof(struct select, file[NOT])},
+    {"explain", 0, NULL, "say on stderr which index by value is used: 'index: NAME', or 'index: none'", NULL,
+     offsetof(struct select, explains)},
     {"hex", 0, NULL, "keys of bytes are in hexadecimal, in these files and with --format keys", NULL,
      offsetof(struct select, is_hex)},
     {0}};

@@ -1,9 +1,7 @@
 /* Ordered scans: ranges of keys against a sorted list of all records, what they read, and damage. */
-#include <errno.h>
 #include "directory/format/directory_format.h"
 #include "io/io.h"
 #include "unit_help.h"
-#include "unit_io.h"
 
 /* ---- The oracle ---- */
 
@@ -396,82 +394,6 @@ static void test_damage(void **state)
     }
 }
 
-struct counted {
-    size_t count;
-    char last[16];
-};
-
-static int count_name(const struct deltafs_record *record, void *arg)
-{
-    struct counted *c = arg;
-
-    CHECK(record->key_size < sizeof c->last);
-    CHECK(memcmp(c->last, record->key_bytes, record->key_size) < 0);
-    memset(c->last, 0, sizeof c->last);
-    memcpy(c->last, record->key_bytes, record->key_size);
-    c->count++;
-    return 0;
-}
-
-static void test_damage_of_names(void **state)
-{
-    static const char *const logs[] = {LOG_NAME_DATA, LOG_NAME_INDEX};
-    char log[PATH_ROOM], name[16];
-
-    (void)state;
-    for (int kind = 0; kind < 2; kind++) {
-        const char *path = unit_path("damaged_names");
-        struct counted c = {0};
-        deltafs_dir *d = unit_create(path, unit_options("keys", "bytes", "partitions", "3", NULL));
-        for (int i = 0; i < 3000; i++) {
-            snprintf(name, sizeof name, "%07d", i * 7919 % 3000);
-            CHECK_CALL(d, deltafs_append_bytes(d, name, 7, "value", 5), DELTAFS_OK);
-        }
-        CHECK_CALL(d, deltafs_epoch_end(d, 1), DELTAFS_OK);
-        CHECK_IS(deltafs_close(d), DELTAFS_OK);
-        io_path_in(log, path, logs[kind], 1, 1);
-        unit_save(log, "gone", 4);
-        d = unit_open(path);
-        CHECK_CALL(d, deltafs_scan_range_bytes(d, NULL, 0, NULL, 0, NULL, count_name, &c, NULL), DELTAFS_ERR_DAMAGED);
-        CHECK(strstr(deltafs_errmsg(d), log) != NULL);
-        CHECK(c.count > 1500 && c.count < 2500);
-        CHECK_IS(deltafs_close(d), DELTAFS_OK);
-        unit_remove(path);
-    }
-}
-
-/* Each read of a whole scan fails once: an error, and what is given is right. */
-static void test_failing_reads(void **state)
-{
-    struct rng r = rng_init(337);
-    struct model m = {0};
-    const char *path = unit_path("failing");
-    deltafs_dir *d = unit_create(path, unit_options("partitions", "3", "value_size", "100", NULL));
-    uint64_t k = 0;
-    int has_failed;
-
-    (void)state;
-    model_append_some(&m, d, &r, KEYS_SPARSE, 5000, 100);
-    model_end_epoch(&m, d, 1);
-    CHECK_IS(deltafs_close(d), DELTAFS_OK);
-    sort_model(&m);
-    do {
-        struct query q = query_of(&m, 0, UINT64_MAX);
-        unit_io_begin();
-        d = unit_open(path);
-        q.may_miss = 1;
-        unit_io_fail(OP_READ, ".", k++, 1, EIO);
-        int status = deltafs_scan_range(d, 0, UINT64_MAX, NULL, next_record, &q, NULL);
-        has_failed = unit_io_failures() > 0;
-        CHECK(status == DELTAFS_OK ? q.count == m.committed : status == DELTAFS_ERR_IO);
-        CHECK(has_failed || status == DELTAFS_OK);
-        CHECK_IS(deltafs_close(d), DELTAFS_OK);
-        unit_io_end();
-    } while (has_failed);
-    CHECK(k > 10);
-    model_fini(&m);
-}
-
 /* ---- Calls ---- */
 
 static int stop_at_once(const struct deltafs_record *record, void *arg)
@@ -567,11 +489,9 @@ static void test_calls(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random),        cmocka_unit_test(test_one_giant_key),
-        cmocka_unit_test(test_little_memory), cmocka_unit_test(test_reads),
-        cmocka_unit_test(test_damage),        cmocka_unit_test(test_damage_of_names),
-        cmocka_unit_test(test_failing_reads), cmocka_unit_test(test_calls),
-        cmocka_unit_test(test_into_arrays),   cmocka_unit_test(test_names),
+        cmocka_unit_test(test_random),      cmocka_unit_test(test_one_giant_key), cmocka_unit_test(test_little_memory),
+        cmocka_unit_test(test_reads),       cmocka_unit_test(test_damage),        cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_into_arrays), cmocka_unit_test(test_names),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown);

@@ -9,42 +9,34 @@
 #define PORTION_MIN 64u                /* records */
 #define AHEAD_MIN   ((size_t)16 << 10) /* bytes */
 
-/* A record of a portion. */
-struct held {
-    uint64_t key;
-    size_t size;
-};
-
 struct stream {
     struct scan scan;
     struct scan_to to;
-    struct buffer held;   /* struct held: a portion */
-    struct buffer values; /* theirs, one after the other */
+    struct buffer records; /* struct deltafs_record: a portion */
+    struct buffer values;  /* theirs, one after the other */
     size_t count, at;
     size_t used, value_at; /* bytes of values */
-    uint64_t label;
-    struct error *error; /* of stream_take */
+    struct error *error;   /* of stream_take */
 };
 
 /* ---- Streams ---- */
 
-static const struct held *stream_next(const struct stream *s)
+static struct deltafs_record *stream_record(const struct stream *s)
 {
-    return (const struct held *)(const void *)s->held.bytes + s->at;
+    return (struct deltafs_record *)(void *)s->records.bytes + s->at;
 }
 
 static int stream_take(const struct deltafs_record *record, void *arg)
 {
     struct stream *s = arg;
     size_t n = s->count + 1;
-    int status = buffer_reserve(&s->held, n * sizeof(struct held), "records", s->error);
+    int status = buffer_reserve(&s->records, n * sizeof *record, "records", s->error);
 
     if (status == DELTAFS_OK)
         status = buffer_reserve(&s->values, s->used + record->size + 1, "records", s->error);
     if (status != DELTAFS_OK)
         return status;
-    ((struct held *)(void *)s->held.bytes)[s->count++] = (struct held){record->key, record->size};
-    s->label = record->label;
+    ((struct deltafs_record *)(void *)s->records.bytes)[s->count++] = *record;
     memcpy(s->values.bytes + s->used, record->value, record->size);
     s->used += record->size;
     return 0;
@@ -53,7 +45,7 @@ static int stream_take(const struct deltafs_record *record, void *arg)
 /* Read the next portion that has records, if there is any. */
 static int stream_fill(struct stream *s, size_t share, struct error *e)
 {
-    size_t most = share / (size_t)(scan_record_size(&s->scan) + sizeof(struct held));
+    size_t most = share / (size_t)(scan_record_size(&s->scan) + sizeof(struct deltafs_record));
     int status = DELTAFS_OK;
 
     s->to = (struct scan_to){.fn = stream_take, .arg = s};
@@ -62,20 +54,25 @@ static int stream_fill(struct stream *s, size_t share, struct error *e)
     s->count = s->at = s->used = s->value_at = 0;
     while (status == DELTAFS_OK && s->count == 0 && !scan_is_done(&s->scan))
         status = scan_give_portion(&s->scan, most < PORTION_MIN ? PORTION_MIN : most, e);
-    return s->to.stopped ? s->to.stopped : status;
+    if (s->to.stopped)
+        status = s->to.stopped;
+    if (s->count > 0)
+        stream_record(s)->value = s->values.bytes;
+    return status;
 }
 
-/* Go on to the next record of the portion. */
+/* Go on to the next record of the portion, if there is one. */
 static void stream_advance(struct stream *s)
 {
-    s->value_at += stream_next(s)->size;
-    s->at++;
+    s->value_at += stream_record(s)->size;
+    if (++s->at < s->count)
+        stream_record(s)->value = s->values.bytes + s->value_at;
 }
 
 static void stream_fini(struct stream *s)
 {
     scan_fini(&s->scan);
-    buffer_fini(&s->held);
+    buffer_fini(&s->records);
     buffer_fini(&s->values);
 }
 
@@ -83,7 +80,7 @@ static void stream_fini(struct stream *s)
 
 static int ordered_is_less(const struct ordered *o, size_t a, size_t b)
 {
-    uint64_t x = stream_next(&o->stream[a])->key, y = stream_next(&o->stream[b])->key;
+    uint64_t x = stream_record(&o->stream[a])->key, y = stream_record(&o->stream[b])->key;
 
     return x < y || (x == y && a < b);
 }
@@ -153,7 +150,7 @@ static int ordered_add_part(struct ordered *o, uint32_t partition, struct error 
 
 static size_t ordered_share(const struct ordered *o)
 {
-    return o->limit / o->streams;
+    return o->limit / (2 * o->streams);
 }
 
 /* Open the streams of the next epoch, and read a portion of each. */
@@ -168,7 +165,7 @@ static int ordered_begin_epoch(struct ordered *o, struct error *e)
     o->epoch++;
     for (size_t i = 0; i < o->streams && status == DELTAFS_OK; i++) {
         struct stream *s = &o->stream[i];
-        size_t share = ordered_share(o), ahead = share / 4 < AHEAD_MIN ? AHEAD_MIN : share / 4;
+        size_t share = ordered_share(o), ahead = share < AHEAD_MIN ? AHEAD_MIN : share;
         if (s->scan.index_window.ahead > ahead)
             s->scan.index_window.ahead = ahead;
         status = stream_fill(s, share, e);
@@ -227,14 +224,7 @@ int ordered_next(struct ordered *o, const struct deltafs_record **out, struct er
         o->epoch = o->end;
     }
     o->is_given = o->heap_count > 0;
-    *out = o->is_given ? &o->record : NULL;
-    if (o->is_given) {
-        const struct stream *s = &o->stream[o->heap[0]];
-        o->record = (struct deltafs_record){.key = stream_next(s)->key,
-                                            .label = s->label,
-                                            .value = s->values.bytes + s->value_at,
-                                            .size = stream_next(s)->size};
-    }
+    *out = o->is_given ? stream_record(&o->stream[o->heap[0]]) : NULL;
     return status;
 }
 

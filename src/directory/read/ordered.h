@@ -18,7 +18,6 @@ struct ordered {
     size_t *heap;                 /* numbers of streams that have records, the least one's first */
     size_t heap_count;
     int is_given; /* the least record was handed out */
-    struct deltafs_record record;
 };
 
 /* Bytes of records that ordered scans hold at a time, about. */

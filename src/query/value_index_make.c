@@ -1,0 +1,370 @@
+/* Making value indexes. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/coding.h"
+#include "base/options.h"
+#include "directory/dir.h"
+#include "directory/read/reader.h"
+#include "query/value_index.h"
+
+/* What is to be indexed, taken apart. */
+struct request {
+    char name[NAME_MAX + 1];
+    char *value;  /* the expression */
+    char *fields; /* columns to carry, separated by commas; "": none */
+};
+
+/* One index that is being made. */
+struct making {
+    struct value_index_maker *maker;
+    const char *path;
+    struct request request;
+    char index_path[PATH_ROOM];
+    uint64_t is_made, has_epochs; /* the index that there is; */
+    uint64_t last;                /* the label of its last epoch */
+    deltafs_dir *source, *index;
+    struct reader *reader; /* of `source` */
+    struct expr *value;
+    deltafs_schema *schema;       /* of the source */
+    char made_of[UUID_TEXT_SIZE]; /* the UUID of the source */
+    struct buffer keys, values;
+};
+
+/* ---- The request ---- */
+
+/* The columns to carry are at the end: " +NAME +NAME". Returns where they begin. */
+static char *request_carried(char *text)
+{
+    char *end = text + strlen(text), *at = end;
+
+    for (;;) {
+        while (at > text && (isalnum((unsigned char)at[-1]) || at[-1] == '_' || at[-1] == '.'))
+            at--;
+        if (at == end || at < text + 3 || at[-1] != '+' || at[-2] != ' ')
+            return end;
+        at -= 2;
+        while (at > text && at[-1] == ' ')
+            at--;
+        end = at;
+    }
+}
+
+static int request_take(struct request *r, const char *text, struct error *e)
+{
+    const char *colon = strchr(text, ':');
+    size_t n = colon ? (size_t)(colon - text) : 0;
+
+    if (n == 0 || n >= sizeof r->name)
+        return error_set(e, DELTAFS_ERR_INVALID,
+                         "index '%s': give NAME:EXPRESSION, such as energy:ux*ux+uy*uy+uz*uz; columns to carry follow "
+                         "it, each with a space and a '+' before it",
+                         text);
+    memcpy(r->name, text, n);
+    r->name[n] = '\0';
+    r->value = strdup(colon + 1);
+    r->fields = calloc(strlen(text) + 1, 1);
+    if (!r->value || !r->fields)
+        return error_no_memory(e, strlen(text), "an index");
+    char *from = request_carried(r->value), *to = r->fields;
+    for (const char *p = from; *p; p++) {
+        if (*p == '+' && to > r->fields)
+            *to++ = ',';
+        else if (*p != '+' && *p != ' ')
+            *to++ = *p;
+    }
+    *from = '\0';
+    return DELTAFS_OK;
+}
+
+/* ---- The computed column ---- */
+
+/* By one rank: the expression has the name of the index. */
+static int making_define(const struct making *m, struct error *e)
+{
+    const struct request *r = &m->request;
+    struct deltafs_attribute a = {.struct_size = sizeof a};
+    deltafs_dir *d;
+    int status = error_of_call(deltafs_open(m->path, m->maker->options, &d), e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    int has = deltafs_attribute_get(d, r->name, UINT64_MAX, &a) == DELTAFS_OK;
+    if (has && (a.type != DELTAFS_ATTRIBUTE_EXPRESSION || strcmp(a.value, r->value) != 0))
+        status =
+            error_set(e, DELTAFS_ERR_INVALID,
+                      "%s: '%s' is an attribute already, with another value; choose another name for the index, or "
+                      "remove it: deltafs attr %s %s=",
+                      m->path, r->name, m->path, r->name);
+    deltafs_close(d);
+    if (status != DELTAFS_OK || has)
+        return status;
+    a = (struct deltafs_attribute){
+        .struct_size = sizeof a, .name = r->name, .type = DELTAFS_ATTRIBUTE_EXPRESSION, .value = r->value};
+    return error_of_call(deltafs_attribute_set_closed(m->path, &a), e);
+}
+
+/* ---- The index that there is ---- */
+
+static int making_refuse(const struct making *m, const char *why, struct error *e)
+{
+    return error_set(e, DELTAFS_ERR_INVALID, "%s: is %s; remove it before: deltafs rm %s", m->index_path, why,
+                     m->index_path);
+}
+
+static int is_text(deltafs_dir *d, const char *name, const char *text)
+{
+    struct deltafs_attribute a = {.struct_size = sizeof a};
+
+    return deltafs_attribute_get(d, name, UINT64_MAX, &a) == DELTAFS_OK && a.type == DELTAFS_ATTRIBUTE_TEXT &&
+           strcmp(a.value, text) == 0;
+}
+
+/* By one rank: whether there is an index, of this expression and directory, and its last epoch. */
+static int making_look(struct making *m, struct error *e)
+{
+    struct deltafs_stat stat = {.struct_size = sizeof stat};
+    struct io io = io_default();
+    char folder[PATH_ROOM];
+    deltafs_dir *d;
+
+    io_path_in(folder, m->path, "%s", VALUE_INDEX_FOLDER);
+    int status = io_mkdir(&io, folder, e);
+    if (status != DELTAFS_OK && status != DELTAFS_ERR_EXISTS)
+        return status;
+    status = deltafs_open(m->index_path, m->maker->options, &d);
+    if (status == DELTAFS_ERR_NOT_FOUND)
+        return DELTAFS_OK;
+    if (status != DELTAFS_OK)
+        return error_of_call(status, e);
+    status = deltafs_stat(d, &stat);
+    m->is_made = 1;
+    if (status == DELTAFS_OK && stat.epochs > 0) {
+        struct deltafs_epoch_stat last = {.struct_size = sizeof last};
+        status = deltafs_epoch_stat(d, stat.epochs - 1, &last);
+        m->has_epochs = 1;
+        m->last = last.label;
+    }
+    if (status != DELTAFS_OK)
+        error_of_call(status, e);
+    else if (!is_text(d, VALUE_INDEX_MADE, m->made_of))
+        status = making_refuse(m, "the index of another directory", e);
+    else if (!is_text(d, VALUE_INDEX_VALUE, m->request.value))
+        status = making_refuse(m, "the index of another expression", e);
+    deltafs_close(d);
+    return status;
+}
+
+/* ---- Opening ---- */
+
+static int making_open_source(struct making *m, struct error *e)
+{
+    static const char call[] = "deltafs_mpi_index_by";
+    int status = error_of_call(deltafs_open(m->path, m->maker->options, &m->source), e);
+
+    if (status == DELTAFS_OK)
+        status = error_of_call(dir_reader(m->source, call, NULL, &m->reader, &(struct error *){NULL}), e);
+    if (status != DELTAFS_OK)
+        return status;
+    const struct manifest *of = &m->reader->manifest;
+    memcpy(m->made_of, of->uuid_text, sizeof m->made_of);
+    if (of->keys == KEYS_BYTES)
+        return error_set(e, DELTAFS_ERR_MODE, "%s: its keys are bytes; an index by value needs numbers", m->path);
+    if (of->schema[0] == '\0')
+        return error_set(e, DELTAFS_ERR_MODE, "%s: has no schema, so there are no columns to index", m->path);
+    if (deltafs_schema_parse(of->schema, &m->schema) != DELTAFS_OK)
+        return error_set(e, DELTAFS_ERR_SCHEMA, "%s", deltafs_errmsg(NULL));
+    return expr_parse(m->request.value, &m->value, e);
+}
+
+/* The schema of the index: that of the carried columns, behind the key. */
+static int making_schema(const struct making *m, deltafs_options *o, struct error *e)
+{
+    const char *carried = "";
+    deltafs_columns *columns = NULL;
+    int status = DELTAFS_OK;
+
+    if (m->request.fields[0] != '\0')
+        status = error_of_call(deltafs_columns_open(m->source, m->request.fields, &columns), e);
+    if (columns)
+        carried = deltafs_columns_schema(columns);
+    size_t room = strlen(carried) + sizeof VALUE_INDEX_KEY + 8;
+    char *schema = malloc(room);
+    if (status == DELTAFS_OK && !schema)
+        status = error_no_memory(e, room, "a schema");
+    if (schema)
+        snprintf(schema, room, "%s:u8%s%s", VALUE_INDEX_KEY, *carried ? "," : "", carried);
+    if (status == DELTAFS_OK)
+        status = error_of_call(deltafs_options_set(o, "schema", schema), e);
+    free(schema);
+    deltafs_columns_close(columns);
+    return status;
+}
+
+/* Collective. */
+static int making_open_index(struct making *m, struct error *e)
+{
+    const struct value_index_maker *maker = m->maker;
+    deltafs_options *o = NULL;
+    int status = error_of_call(deltafs_options_create(&o), e);
+
+    if (status == DELTAFS_OK && maker->options)
+        status = deltafs_private_options_copy(o, maker->options, e);
+    if (status == DELTAFS_OK)
+        status = making_schema(m, o, e);
+    e->status = status;
+    status = collective_agree(maker->group, e);
+    if (status == DELTAFS_OK)
+        status = error_of_call(maker->open(maker->ctx, m->is_made > 0, m->index_path, o, &m->index), e);
+    deltafs_options_destroy(o);
+    return status;
+}
+
+/* Collective. */
+static int making_set(const struct making *m, const char *name, uint64_t from, int type, const void *value,
+                      struct error *e)
+{
+    const struct deltafs_attribute a = {
+        .struct_size = sizeof a, .name = name, .from = from, .type = type, .count = 1, .value = value};
+
+    return error_of_call(deltafs_attribute_set(m->index, &a), e);
+}
+
+/* ---- Epochs ---- */
+
+/* The records of rows that begin with the value. */
+static int making_append(struct making *m, const struct deltafs_record *row, size_t n, struct error *e)
+{
+    size_t carried = row->size - sizeof(double), size = sizeof(uint64_t) + carried;
+    int status = buffer_reserve(&m->keys, n * sizeof(uint64_t), "an index", e);
+
+    if (status == DELTAFS_OK)
+        status = buffer_reserve(&m->values, n * size, "an index", e);
+    if (status != DELTAFS_OK)
+        return status;
+    uint64_t *key = (uint64_t *)(void *)m->keys.bytes;
+    uint8_t *to = m->values.bytes;
+    for (size_t i = 0; i < n; i++, to += size) {
+        uint64_t bits = get_u64(row[i].value);
+        double value;
+        memcpy(&value, &bits, sizeof value);
+        key[i] = value_index_code(value);
+        put_u64(to, row[i].key);
+        memcpy(to + sizeof(uint64_t), (const uint8_t *)row[i].value + sizeof value, carried);
+    }
+    m->maker->records += n;
+    return error_of_call(deltafs_append_many(m->index, n, key, sizeof *key, m->values.bytes, size, size), e);
+}
+
+/* This rank's part of an epoch. */
+static int making_part(struct making *m, uint64_t label, struct error *e)
+{
+    const struct collective *group = m->maker->group;
+    const struct deltafs_range range = {label, label};
+    char *fields = malloc(strlen(m->request.name) + strlen(m->request.fields) + 2);
+    struct deltafs_select_options o = {
+        .struct_size = sizeof o, .fields = fields, .range = &range, .part = group->rank, .parts = group->ranks};
+    const struct deltafs_record *row;
+    deltafs_select *rows = NULL;
+    size_t n = 1;
+
+    if (!fields)
+        return error_no_memory(e, strlen(m->request.fields), "an index");
+    sprintf(fields, "%s%s%s", m->request.name, m->request.fields[0] ? "," : "", m->request.fields);
+    int status = error_of_call(deltafs_select_open(m->source, &o, &rows), e);
+    while (status == DELTAFS_OK && n > 0) {
+        status = error_of_call(deltafs_select_next(rows, &row, &n), e);
+        if (status == DELTAFS_OK && n > 0)
+            status = making_append(m, row, n, e);
+    }
+    deltafs_select_close(rows);
+    free(fields);
+    return status;
+}
+
+/* Collective. Where the expression cannot be used, there is nothing to index. */
+static int making_epoch(struct making *m, uint64_t label, struct error *e)
+{
+    uint64_t print;
+
+    if (value_index_fingerprint(&m->reader->manifest, m->schema, m->value, label, &print, error_ignored()) !=
+        DELTAFS_OK)
+        return DELTAFS_OK;
+    e->status = making_part(m, label, e);
+    int status = collective_agree(m->maker->group, e);
+    if (status == DELTAFS_OK)
+        status = making_set(m, VALUE_INDEX_PRINT, label, DELTAFS_ATTRIBUTE_U8, &print, e);
+    if (status == DELTAFS_OK)
+        status = error_of_call(deltafs_epoch_end(m->index, label), e);
+    m->maker->epochs += status == DELTAFS_OK;
+    return status;
+}
+
+/* ---- All ---- */
+
+/* Collective. */
+static int making_begin(struct making *m, const char *text, struct error *e)
+{
+    const struct collective *group = m->maker->group;
+    int status = request_take(&m->request, text, e);
+
+    io_path_in(m->index_path, m->path, "%s/%s", VALUE_INDEX_FOLDER, m->request.name);
+    if (status == DELTAFS_OK && group->rank == 0)
+        status = making_define(m, e);
+    e->status = status;
+    status = collective_agree(group, e);
+    if (status == DELTAFS_OK) {
+        e->status = making_open_source(m, e);
+        if (e->status == DELTAFS_OK && group->rank == 0)
+            e->status = making_look(m, e);
+        status = collective_agree(group, e);
+    }
+    uint64_t known[] = {m->is_made, m->has_epochs, m->last};
+    if (status == DELTAFS_OK)
+        status = collective_max(group, known, 3, e);
+    m->is_made = known[0];
+    m->has_epochs = known[1];
+    m->last = known[2];
+    return status == DELTAFS_OK ? making_open_index(m, e) : status;
+}
+
+static int making_epochs(struct making *m, struct error *e)
+{
+    const struct manifest *of = &m->reader->manifest;
+    int status = DELTAFS_OK;
+
+    if (!m->is_made)
+        status = making_set(m, VALUE_INDEX_MADE, 0, DELTAFS_ATTRIBUTE_TEXT, m->made_of, e);
+    if (status == DELTAFS_OK && !m->is_made)
+        status = making_set(m, VALUE_INDEX_VALUE, 0, DELTAFS_ATTRIBUTE_TEXT, m->request.value, e);
+    for (size_t i = 0; i < of->epoch_count && status == DELTAFS_OK; i++)
+        if (!m->has_epochs || of->epoch[i].label > m->last)
+            status = making_epoch(m, of->epoch[i].label, e);
+    return status;
+}
+
+int deltafs_private_value_index_make(struct value_index_maker *maker, const char *path, const char *text,
+                                     struct error *e)
+{
+    struct making m = {.maker = maker, .path = path};
+    int status = making_begin(&m, text, e);
+
+    if (status == DELTAFS_OK)
+        status = making_epochs(&m, e);
+    if (m.index) {
+        struct error closing = {.status = DELTAFS_OK};
+        int closed = error_of_call(deltafs_close(m.index), &closing);
+        if (status == DELTAFS_OK && closed != DELTAFS_OK)
+            *e = closing;
+        status = error_first(status, closed);
+    }
+    deltafs_close(m.source);
+    expr_destroy(m.value);
+    deltafs_schema_destroy(m.schema);
+    free(m.request.value);
+    free(m.request.fields);
+    buffer_fini(&m.keys);
+    buffer_fini(&m.values);
+    return status;
+}

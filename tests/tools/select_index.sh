@@ -1,0 +1,137 @@
+#!/bin/sh
+# An index by value never changes what a select prints: beside a copy of the directory without one, for conditions of all
+# kinds, values of all kinds (NaN, infinities, zeros, one giant, all equal), and after everything that makes it unusable.
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/cli_lib.sh"
+need_python
+
+# make_dumps LABEL...: $work/dump.LABEL
+make_dumps() {
+    (cd "$work" && "$PYTHON3" - "$@") <<'END_OF_PYTHON' || fail python3
+import random, struct, sys
+special = [0.0, -0.0, float("nan"), float("inf"), float("-inf"), 1e38, -1e38, 1e-45]
+for label in map(int, sys.argv[1:]):
+    random.seed(label)
+    records = []
+    for key in random.sample(range(1 << 40), 20000):
+        v = random.choice(special) if random.random() < 0.01 else random.gauss(0, 1)
+        if label == 3:  # all equal, but for one
+            v = 3e30 if key % 20011 == 7 else 2.5
+        records.append((key, v, random.random(), key % 7))
+    records += [(77, 9.5, 0.5, 1), (77, 0.5, 0.5, 1)]  # a key with several records
+    with open("dump.%d" % label, "wb") as f:
+        f.writelines(struct.pack("<Qffi", *r) for r in records)
+END_OF_PYTHON
+}
+import() {
+    mpi 1 "$deltafs_mpi" import -q --format raw --schema key:u8,v:f4,w:f4,n:i4 --key key --partitions 3 -o "$@" || fail import
+}
+make_dumps 1 2 3
+import "$work/d" "$work/dump.1" "$work/dump.2" "$work/dump.3"
+cp -R "$work/d" "$work/plain"
+expect 0 mpi 2 "$deltafs_mpi" index --by 'size:v*v +w' "$work/d"
+grep -q "60006 records of 3 epochs indexed by 2 ranks" "$work/out" || fail "$(cat "$work/out" "$work/err")"
+[ "$("$deltafs" attr "$work/d" size)" = "size==v*v" ] || fail "size is $("$deltafs" attr "$work/d" size)"
+"$deltafs" attr "$work/plain" 'size==v*v' || fail attr
+
+# both INDEX ARGUMENT...: the same rows, by this index.
+both() {
+    used=$1
+    shift
+    "$deltafs" select "$work/plain" "$@" >"$work/wanted" 2>"$work/wanted-err"
+    code=$?
+    "$deltafs" select "$work/d" --explain "$@" >"$work/got" 2>"$work/err"
+    [ $? -eq $code ] || fail "other exit code than $code: $* ($(cat "$work/err"))"
+    same "$work/wanted" "$work/got" "$*"
+    grep -qx "index: $used" "$work/err" || fail "not by the index $used: $* ($(cat "$work/err"))"
+}
+both size --where 'size > 8' --format csv
+both size --where 'size >= 9 and size < 12 and w > 0.5' --fields w,size
+both size --where '8 < v*v' --format keys
+both size --where '8 < v*v <= 9.25 and not n == 3' --format json
+both size --where 'v*v == 90.25'
+both size --where 'v*v > 1e30 - 1' --epochs 3
+both size --where 'size > 10 + 2*3' --epochs 2:3
+both size --where 'size < 0'
+both size --where 'size > 0 / 0'
+both size --where 'size < 0.0001' --epochs 1
+both size --top 5 --by size --format csv
+both size --top 5 --by 'v*v' --format keys
+both size --top 7 --by 'v*v' --epochs 2
+both size --top 3 --by w --where 'v*v > 9'
+# What it does not help.
+both none --where 'size > 0.01'
+both none --where 'size != 2'
+both none --where 'size > 8 or w > 0.999'
+both none --where 'v**3 > 8'
+both none --where 'size > w and w > 0.99'
+both none --top 30000 --by size --fields size
+both none --top 5 --by size --where 'w > 0.5' --fields size
+both none --top 5 --by size --epochs 3 # nearly all are equal
+echo 77 >"$work/keys"
+both none --where 'size > 8' --keys "$work/keys"
+both size --where 'size > 8' --not "$work/keys"
+mpi 2 "$deltafs_mpi" select "$work/d" --where 'size > 8' --format csv >"$work/got" 2>"$work/err" || fail "two ranks"
+"$deltafs" select "$work/plain" --where 'size > 8' --format csv >"$work/wanted" || fail select
+same "$work/wanted" "$work/got" "two ranks"
+
+# Epochs that are added are scanned, until they are indexed.
+make_dumps 4
+import "$work/d" -a "$work/dump.4"
+import "$work/plain" -a "$work/dump.4"
+both size --where 'size > 8' --format csv
+both none --where 'size > 8' --format csv --epochs 4
+expect 0 mpi 2 "$deltafs_mpi" index --by 'size:v*v +w' "$work/d"
+grep -q "20002 records of 1 epoch indexed by 2 ranks" "$work/out" || fail "$(cat "$work/out" "$work/err")"
+both size --where 'size > 8' --format csv --epochs 4
+
+# The column has become another one from an epoch on: the index tells of the one that it was.
+for dir in d plain; do
+    "$deltafs" attr "$work/$dir" 'size==v*v*2' --from 2 || fail attr
+done
+both none --where 'size > 8' --epochs 2:
+both size --where 'size > 8' --epochs 1
+both size --where 'v*v > 8' --epochs 2:
+for dir in d plain; do
+    "$deltafs" attr "$work/$dir" size= --from 2 || fail attr
+done
+
+# Damage of the index, and parts of it that are missing.
+both size --where 'size > 8'
+cp -R "$work/d/by" "$work/by"
+for log in "$work"/d/by/size/00/*.data; do
+    head -c $(($(wc -c <"$log") - 40)) /dev/zero | dd of="$log" bs=1 seek=40 conv=notrunc 2>"$work/dd" || fail dd
+done
+both none --top 5 --by size
+rm -r "$work/d/by" && cp -R "$work/by" "$work/d/by" || fail cp
+rm "$work/d/by/size/MANIFEST" "$work/d/by/size/MANIFEST.copy"
+both none --where 'size > 8'
+rm -r "$work/d/by" && cp -R "$work/by" "$work/d/by" || fail cp
+# The index of another directory.
+rm -r "$work/plain" && cp -R "$work/d" "$work/plain" && rm -r "$work/plain/by" || fail cp
+import "$work/other" "$work/dump.1" "$work/dump.2" "$work/dump.3" "$work/dump.4"
+cp -R "$work/by" "$work/other/by"
+"$deltafs" select "$work/other" --where 'v*v > 8' --explain >"$work/out" 2>"$work/err" || fail select
+says "index: none"
+
+# Mistakes.
+expect 2 mpi 1 "$deltafs_mpi" index --by size "$work/d"
+says "index 'size': give NAME:EXPRESSION"
+expect 2 mpi 2 "$deltafs_mpi" index --by 'size:v*v*v' "$work/d"
+says "'size' is an attribute already, with another value"
+expect 2 mpi 1 "$deltafs_mpi" index --by 'x:v*nothing' "$work/d"
+says "nothing"
+expect 2 mpi 1 "$deltafs_mpi" index --by 'y:v*2 +nothing' "$work/d"
+says "nothing"
+expect 2 mpi 1 "$deltafs_mpi" index --by 'y:v' --key v "$work/d"
+says "index: --by takes one directory"
+printf '1 6162 00000000\n' | "$put_records" "$work/names" keys=bytes schema=v:f4 || fail put_records
+expect 3 mpi 1 "$deltafs_mpi" index --by 'y:v*2' "$work/names"
+says "its keys are bytes"
+
+# It is renamed and removed with its directory.
+expect 0 "$deltafs" mv "$work/d" "$work/e"
+"$deltafs" select "$work/e" --where 'v*v > 8' --explain >"$work/out" 2>"$work/err" || fail select
+says "index: size"
+expect 0 "$deltafs" rm "$work/e"
+[ ! -e "$work/e" ] || fail "$work/e is still there"
