@@ -523,6 +523,33 @@ DELTAFS_API int deltafs_remove(const char *path);
  * it is. DELTAFS_ERR_IO: the system's error, also if `to` exists or is on another file system. Not collective. */
 DELTAFS_API int deltafs_rename(const char *from, const char *to);
 
+/* ---- Compacting ---- */
+
+struct deltafs_compact_options {
+    size_t struct_size;
+    const struct deltafs_range *range; /* the labels of the epochs that are compacted; NULL: all */
+    const deltafs_options *options;    /* of the new directory: memory, threads, codec, block, sync, volumes, lease;
+                                          NULL: those of the environment */
+    /* Called now and then, and at the end, with the number of records that this process has compacted since the last
+     * call. If it returns a value other than 0, the compaction ends with DELTAFS_ERR_CANCELLED. May be NULL. */
+    int (*progress)(uint64_t records, void *arg);
+    void *arg;
+};
+
+/* Write the epochs of the directory `from` to a new directory `to`, in which all records of a key are side by side, in
+ * the order of epochs. Getting a key then takes the same few reads for any number of epochs. Everything that reads sees
+ * the same epochs, labels and records as before. But a scan of one epoch reads the records of all compacted epochs, and
+ * a scan of more epochs than fit into memory reads them several times. Later epochs can be appended to `to` as to any
+ * directory; they are stored one by one.
+ *
+ * `to` has the keys, partitions, values and attributes of `from`, and layout=partitioned; `from` stays as it is. The
+ * call takes about the option memory (auto: 256 MiB), and the index of one partition. `options` may be NULL.
+ *
+ * DELTAFS_ERR_EXISTS if there is anything at `to`. DELTAFS_ERR_NOT_FOUND: no epoch is in the range. DELTAFS_ERR_MODE:
+ * `from` is an index. DELTAFS_ERR_DAMAGED if any record cannot be read. After an error there is nothing at `to`. After
+ * a crash there may be an incomplete directory, which cannot be opened; deltafs_remove removes it. Not collective. */
+DELTAFS_API int deltafs_compact(const char *from, const char *to, const struct deltafs_compact_options *options);
+
 /* ---- Subfiles, with the calls of files ---- */
 
 /* A subfile can be written and read with calls like those for files. Its bytes are the values of one key, one after the

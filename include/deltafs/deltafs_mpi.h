@@ -74,6 +74,12 @@ DELTAFS_API int deltafs_mpi_route(uint64_t ranks, uint64_t per_node, const delta
 DELTAFS_API int deltafs_mpi_logical_open(MPI_Comm comm, const char *path, int flags, const deltafs_options *options,
                                          deltafs_logical **out);
 
+/* deltafs_compact (deltafs.h) by all ranks of `comm`, which share the partitions of `from`, each with about the option
+ * memory. All ranks give the same paths and options, and share the file system. `progress` is called for the records of
+ * its own rank; one rank is enough to cancel. Collective; after an error all ranks get the same status. */
+DELTAFS_API int deltafs_mpi_compact(MPI_Comm comm, const char *from, const char *to,
+                                    const struct deltafs_compact_options *options);
+
 /* Open an index to add to it, like deltafs_indexer_open (deltafs_fileindex.h), with all ranks of `comm`, which is
  * duplicated. The ranks must share the file system. `index`, `path` and `options` of rank 0 are used. Collective; after
  * an error all ranks get the same status. Close with deltafs_indexer_close, before MPI_Finalize. */

@@ -352,8 +352,7 @@ static int dir_scan(deltafs_dir *d, uint32_t first, uint32_t end, const struct d
             damages_add(&damages, &e);
             continue;
         }
-        for (uint32_t epoch = first_epoch; epoch < end_epoch && status == DELTAFS_OK && !to.stopped; epoch++)
-            status = part_scan(r, p, epoch, &to, &damages, &d->error);
+        status = part_scan_epochs(r, p, first_epoch, end_epoch, &to, &damages, &d->error);
     }
     r->is_scanning = 0;
     if (status == DELTAFS_OK && !to.stopped)

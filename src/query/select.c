@@ -142,7 +142,8 @@ static int select_make(struct deltafs_select *s, const struct deltafs_select_opt
         return status;
     reader_epochs(s->reader, o->range, &first, &s->end);
     s->partitions = m->partitions;
-    s->does_look = m->keys == KEYS_U64 && m->value_size >= 0 && !m->is_local && !s->only.is_given;
+    s->does_look = m->keys == KEYS_U64 && m->value_size >= 0 && !m->is_local && !s->only.is_given &&
+                   (first >= m->compacted || first == s->end);
     s->next_epoch = s->epoch = s->begin = first;
     s->left = (uint64_t)(s->end - first) * s->partitions;
     s->top.most = o->top;

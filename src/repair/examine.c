@@ -202,6 +202,7 @@ int repair_partition(struct repair *r, uint32_t partition, struct error *e)
     status = index_reader_open(&index, &r->io, path[REPAIR_INDEX], partition, m->uuid, (uint32_t)m->epoch_count,
                                (uint32_t)m->epoch_count + 1, m->is_closed ? m->tail_length : 0, &tail, &why);
 
+    index.compacted = m->compacted;
     p->end[REPAIR_DATA] = p->end[REPAIR_INDEX] = LOG_HEADER_SIZE;
     p->has_index = index.file.path != NULL;
     p->size[REPAIR_INDEX] = index.size;
@@ -224,7 +225,7 @@ int repair_partition(struct repair *r, uint32_t partition, struct error *e)
         int has_data = repair_size(r, path[REPAIR_DATA], &p->size[REPAIR_DATA], &lacks) == DELTAFS_OK;
         p->whole = examine_whole(r, p, &index);
         p->whole = in_place < p->whole ? in_place : p->whole;
-        int can_rebuild = has_data && m->keys == KEYS_BYTES && !m->is_local;
+        int can_rebuild = has_data && m->keys == KEYS_BYTES && !m->is_local && m->compacted == 0;
         status = examine_note(r, p, has_data ? &why : &lacks, can_rebuild, e);
     }
     index_reader_close(&index, error_ignored());

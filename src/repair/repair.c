@@ -562,6 +562,12 @@ static int repair_drop(struct repair *r, struct error *e)
     if (first == NO_EPOCH)
         return error_set(e, DELTAFS_ERR_NOT_FOUND,
                          "%s: the logs have all epochs: none is discarded, and nothing is changed", r->path);
+    if (first < m->compacted)
+        return error_set(e, DELTAFS_ERR_DAMAGED,
+                         "%s: the first %" PRIu32
+                         " epochs were compacted, and are stored together: none of them can be "
+                         "discarded; remove the directory, and compact the source again",
+                         r->path, m->compacted);
     if (m->epoch[first].label != from)
         return error_set(e, DELTAFS_ERR_LABEL,
                          "%s: the first epoch to discard is labelled %" PRIu64 ", not %" PRIu64 "; nothing is changed",

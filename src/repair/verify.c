@@ -17,6 +17,7 @@ struct verify {
     int is_replaced; /* another directory is at the path, which was reported */
     /* While one partition's epoch is read: */
     uint32_t partition;
+    uint32_t epoch; /* of the last record */
     uint64_t records, bytes_raw;
     int is_misplaced;   /* a record of another partition, or a key below the one before it */
     int is_ordered;     /* whether keys must rise: with several segments they begin again */
@@ -52,8 +53,16 @@ static int verify_record(const struct deltafs_record *record, void *arg)
         (v->is_ordered && record->key >> v->key_shift < v->last_key))
         v->is_misplaced = 1;
     v->last_key = record->key >> v->key_shift;
+    if (v->reader->manifest.epoch[v->epoch].label != record->label) {
+        const struct deltafs_range one = {record->label, record->label};
+        uint32_t end;
+        reader_epochs(v->reader, &one, &v->epoch, &end);
+    }
+    uint64_t bytes_raw = (record->key_bytes ? record->key_size : 8) + record->size;
     v->records++;
-    v->bytes_raw += (record->key_bytes ? record->key_size : 8) + record->size;
+    v->bytes_raw += bytes_raw;
+    v->sum[v->epoch].records++;
+    v->sum[v->epoch].bytes_raw += bytes_raw;
     return 0;
 }
 
@@ -83,6 +92,7 @@ static void verify_epoch(struct verify *v, struct part_reader *p, uint32_t epoch
 
     v->records = v->bytes_raw = v->last_key = 0;
     v->is_misplaced = 0;
+    v->epoch = epoch;
     if (damages_of(&v->damages, reader_epoch(v->reader, p, epoch, &segment, &segments, &e), &e) != DELTAFS_OK)
         return;
     v->is_ordered = segments == 1;
@@ -96,8 +106,6 @@ static void verify_epoch(struct verify *v, struct part_reader *p, uint32_t epoch
         records += segment[i].footer.records;
         bytes_raw += segment[i].footer.bytes_raw;
     }
-    v->sum[epoch].records += v->records;
-    v->sum[epoch].bytes_raw += v->bytes_raw;
     /* With layout=local, footers know nothing of the values' bytes. */
     int is_short = records != v->records || (!v->reader->manifest.is_local && bytes_raw != v->bytes_raw);
     if (is_read && (is_short || v->is_misplaced)) {
@@ -199,7 +207,10 @@ static void verify_partition(struct verify *v, uint32_t partition)
     for (uint32_t epoch = 0; epoch < m->epoch_count; epoch++) {
         uint64_t damages = v->damages.count;
         verify_epoch(v, p, epoch);
-        v->is_short[epoch] |= v->damages.count > damages;
+        /* With the first of the compacted epochs the records of all are stored. */
+        uint32_t end = epoch < m->compacted ? m->compacted : epoch + 1;
+        for (uint32_t i = epoch; v->damages.count > damages && i < end; i++)
+            v->is_short[i] = 1;
     }
 }
 

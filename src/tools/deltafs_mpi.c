@@ -5,12 +5,13 @@
 #include "tools/cmd.h"
 #include "tools/ranks.h"
 
-extern const struct command cmd_import, cmd_index, cmd_route, cmd_select;
+extern const struct command cmd_compact, cmd_import, cmd_index, cmd_route, cmd_select;
 
-static const struct command *const commands[] = {&cmd_import, &cmd_index, &cmd_route, &cmd_select, NULL};
-static struct program deltafs_mpi = {.text = "imports and indexes dumps, selects records, and plans large jobs.",
-                                     .codes = "0 done; 1 not found; 2 usage; 3 input, output or damage",
-                                     .command = commands};
+static const struct command *const commands[] = {&cmd_compact, &cmd_import, &cmd_index, &cmd_route, &cmd_select, NULL};
+static struct program deltafs_mpi = {
+    .text = "imports and indexes dumps, compacts directories, selects records, and plans large jobs.",
+    .codes = "0 done; 1 not found; 2 usage; 3 input, output or damage",
+    .command = commands};
 
 /* Whether progress=thread is asked for, which not every MPI does as fast. */
 static int wants_thread(int argc, char **argv)

@@ -191,6 +191,7 @@ def snappy(data):
 class Manifest:
     def __init__(self, path):
         self.uuid = self.partitions = self.schema = self.tail = self.strips = None
+        self.compacted = 0
         self.epochs = []
         self.jobs = []
         self.lacks_job = False
@@ -205,6 +206,7 @@ class Manifest:
             self.take(i, line[:-10].decode())
         need(self.partitions, "manifest: no directory")
         need(not self.is_local or self.jobs, "manifest: no job")
+        need(len(self.epochs) >= self.compacted, "manifest: the compaction did not end")
 
     @staticmethod
     def sealed(line):
@@ -240,6 +242,10 @@ class Manifest:
             self.strips = [int(n) for n in fields["bytes"].split(",")]
             need(not self.epochs and not self.keys_are_bytes and not self.is_local, "manifest: strips")
             need(2 <= len(self.strips) <= 64 and sum(self.strips) == self.value_size, "manifest: bytes of strips")
+        elif word == "Compacted":
+            need(not self.epochs and not self.is_local and not self.compacted, "manifest: compacted")
+            self.compacted = int(fields["epochs"])
+            need(1 <= self.compacted <= 4294967294, "manifest: compacted epochs")
         elif word == "Local":
             job = {name: int(fields[name]) for name in ("epochs", "first", "writers", "bits", "read")}
             need(self.is_local and job["epochs"] == len(self.epochs), "manifest: a job")
@@ -495,13 +501,14 @@ class Partition:
         return leaves
 
     def leaf(self, f, number, first_key, offset, length):
-        """[(key, run, block, record in the block, block's offset, records, bytes)]"""
+        """[(key, run, block, record in the block, block's offset, records, bytes, epoch)]"""
         d = self.index[offset : offset + length]
         need(len(d) == length >= 56, "leaf: truncated")
         self.seal(d, "leaf")
         l, b = d[5], d[6]
         id = (length, f["partition"], f["epoch"], f["segment"], number)
-        need(d[4] == 0xD2 and l < 64 and d[7] == 0 and struct.unpack_from("<5I", d, 8) == id, "leaf: fields")
+        has_epochs = f["epoch"] < self.m.compacted
+        need(d[4] == 0xD2 and l < 64 and d[7] == (2 if has_epochs else 0) and struct.unpack_from("<5I", d, 8) == id, "leaf: fields")
         n, first, last, runs, table_bytes = struct.unpack_from("<IQQII", d, 28)
         need(1 <= n <= 1048576 and first == first_key and first <= last, "leaf: keys")
         need(runs >= 1 and b == (runs - 1).bit_length(), "leaf: bits of a run number")
@@ -512,8 +519,10 @@ class Partition:
         at += len(upper)
         lower = d[at : at + (n * l + 7) // 8]
         at += len(lower)
-        numbers = d[at:]
-        need(at + (n * b + 7) // 8 == length, "leaf: length")
+        numbers = d[at : at + (n * b + 7) // 8]
+        at += len(numbers)
+        need(at <= length if has_epochs else at == length, "leaf: length")
+        stored = self.stored_epochs(d, at) if has_epochs else {}
         places = [i for i in range(8 * len(upper)) if bits(upper, i, 1)]
         need(len(places) == n and places[-1] == n + u - 1, "leaf: upper bits")
         need(le(lower, 0, len(lower)) >> n * l == 0 and le(numbers, 0, len(numbers)) >> n * b == 0, "leaf: filling")
@@ -521,7 +530,11 @@ class Partition:
         need(keys == sorted(keys) and keys[0] == first and keys[-1] == last, "leaf: order of keys")
         used = [0] * runs
         out = []
+        epoch = f["epoch"]
         for i, key in enumerate(keys):
+            if has_epochs:
+                epoch = stored.pop(i, epoch + 1 if i > 0 and key == keys[i - 1] else 0)
+                need(epoch < self.m.compacted, "leaf: an epoch")
             r = bits(numbers, i * b, b)
             need(r < runs, "leaf: a run number")
             run, block, skip, blocks = rows[r]
@@ -532,12 +545,25 @@ class Partition:
                     break
                 k -= records
             need(k < records, "leaf: a record is not in its run's blocks")
-            out.append((key, run, block + j, k, at, records, size))
+            out.append((key, run, block + j, k, at, records, size, epoch))
+        need(not stored, "leaf: epochs of no record")
         self.say(
             "  leaf %d: l %d b %d keys %d to %d, records %d, runs" % (number, l, b, first, last, n),
             " ".join("%d:%d+%d/%s" % (w[0], w[1], w[2], ",".join(str(x[1]) for x in w[3])) for w in rows),
             "bits %08x" % crc32c(upper + lower + numbers),
         )
+        return out
+
+    @staticmethod
+    def stored_epochs(d, at):
+        """{record: its epoch}"""
+        out, i = {}, 0
+        while at < len(d):
+            add, at = varint(d, at)
+            epoch, at = varint(d, at)
+            need(add > 0 or not out, "leaf: records of epochs")
+            i += add
+            out[i] = epoch
         return out
 
     @staticmethod
@@ -593,7 +619,7 @@ class Partition:
         return name, value
 
     def segment(self, f, blocks):
-        """[(key, value)]"""
+        """[(key, value, epoch)]"""
         earlier = list(blocks)
         out, runs, end = [], set(), 0
         before, leaf_first = (0, 0, 0), None
@@ -601,7 +627,7 @@ class Partition:
             need(not out or before[0] < first or before[0] == leaf_first == first, "a segment: a key cut by a leaf's end")
             leaf_first = first
             places = self.leaf(f, number, first, offset, length)
-            for key, run, block, record, at, records, size in places:
+            for key, run, block, record, at, records, size, epoch in places:
                 id = (run, block)
                 if id not in blocks:
                     blocks[id] = (self.block(f["epoch"], run, block, at, records, size), at, size)
@@ -610,18 +636,18 @@ class Partition:
                 before = (key, run, block)
                 runs.add(run)
                 end = max(end, at + size)
-                out.append(self.record(f, key, blocks[id][0][record]))
+                out.append(self.record(f, key, blocks[id][0][record]) + (epoch,))
             need((number > 0 or places[0][0] == f["first"]) and places[-1][0] <= f["last"], "a segment: keys")
         need((before[0], end) == (f["last"], f["data_end"]) or not out, "a segment: its last key, or its end")
         need(len(runs) == f["runs"], "a segment: its runs")
         need(all(run < other for run, _ in earlier for other in runs), "a segment: runs of earlier ones")
-        raw = sum((len(key) if self.m.keys_are_bytes else 8) + len(value) for key, value in out)
+        raw = sum((len(key) if self.m.keys_are_bytes else 8) + len(value) for key, value, _ in out)
         raw = 0 if self.m.is_local else raw
         need((len(out), raw) == (f["records"], f["raw"]), "a segment: records and bytes")
         return out
 
     def epoch(self, number):
-        """[(key, value)] in the order of a scan"""
+        """[(key, value, epoch)] as they are stored with an epoch"""
         segments = [f for f in self.segments if f["epoch"] == number]
         need(segments and [f["segment"] for f in segments] == list(range(len(segments))), "an epoch: segments")
         need([f["flags"] for f in segments] == [0] * (len(segments) - 1) + [1], "an epoch: the last segment")
@@ -697,11 +723,11 @@ def read(folder, say=lambda *text: None):
     for number in range(m.partitions):
         p = Partition(folder, m, number, say, places)
         say("partition %d" % number, "" if m.tail is None else "tail with fences: %s" % p.tail_has_fences)
-        for epoch in m.epochs:
-            for key, value in p.epoch(epoch["number"]):
-                sums[epoch["number"]][0] += 1
-                sums[epoch["number"]][1] += (len(key) if m.keys_are_bytes else 8) + len(value)
-                yield key, epoch["label"], value
+        records = [record for epoch in m.epochs for record in p.epoch(epoch["number"])]
+        for key, value, epoch in sorted(records, key=lambda record: record[2]):
+            sums[epoch][0] += 1
+            sums[epoch][1] += (len(key) if m.keys_are_bytes else 8) + len(value)
+            yield key, m.epochs[epoch]["label"], value
     need(sums == [[e["records"], e["raw"]] for e in m.epochs], "an epoch's records and bytes")
 
 

@@ -47,7 +47,7 @@ def structures(p):
     """(log, what, offset, bytes, fields) of those of an epoch, the log's headers, and the tail."""
     f = p.segments[1 if p.m.strips else 0]  # the first of strips has no block with any
     (_, leaf, leaf_bytes) = p.fence(f)[0]
-    (_, _, _, _, block, _, block_bytes) = p.leaf(f, 0, *p.fence(f)[0])[0]
+    (_, _, _, _, block, _, block_bytes, _) = p.leaf(f, 0, *p.fence(f)[0])[0]
     yield "data", "header", 0, 32, HEADER
     yield "index", "header", 0, 32, HEADER
     yield "data", "block", block, block_bytes, BLOCK + (", " + STRIPS if p.m.strips else "")

@@ -60,6 +60,7 @@ static void make_folder(struct maker *m)
                              .value_size = m->config.caller_size,
                              .schema = (char *)(uintptr_t)m->config.schema,
                              .strips = m->config.strips,
+                             .compacted = m->config.compacted,
                              .is_local = m->config.place == LAYOUT_LOCAL,
                              .job = &m->config.job};
     char bucket[600];
@@ -349,6 +350,38 @@ static void make_strips(struct maker *m, const char *folder, const char *name)
         put(m, i, value, sizeof value);
         if (i == 2 || i == 52 || i == 1799)
             end_epoch(m, i);
+    }
+    finish(m);
+}
+
+/* Three epochs that were compacted: keys that are in all of them, that one lacks, and that have several records in one.
+ */
+static void make_compacted(struct maker *m, const char *folder, const char *name)
+{
+    uint64_t records[3] = {0};
+    struct writer_totals totals;
+    int is_commit_unknown;
+
+    maker_configure(m, folder, name, KEYS_U64, 1, 4, "x:f4", CODEC_SNAPPY, 256);
+    m->config.compacted = 3;
+    make_folder(m);
+    begin(m);
+    for (uint32_t epoch = 0; epoch < 3; epoch++) {
+        deltafs_private_writer_stamp(m->writer, epoch);
+        for (uint64_t key = 1; key <= 100; key++)
+            for (uint64_t i = 0; i < (key % 7 == epoch ? 0 : key % 11 == 1 + epoch ? 2 : 1); i++) {
+                uint8_t value[4];
+                put_u32(value, float_bits((float)(1000 * key + 10 * epoch + i)));
+                put(m, key, value, sizeof value);
+                records[epoch]++;
+            }
+    }
+    for (uint32_t epoch = 0; epoch < 3; epoch++) {
+        deltafs_private_writer_end(m->writer, 100 + epoch);
+        must(m, deltafs_private_writer_wait_end(m->writer, &totals, &m->e));
+        totals = (struct writer_totals){records[epoch], 12 * records[epoch], totals.bytes_stored};
+        must(m, deltafs_private_writer_commit(m->writer, &totals, &is_commit_unknown, &m->e));
+        deltafs_private_writer_keep(m->writer);
     }
     finish(m);
 }
@@ -863,6 +896,7 @@ static const struct {
     {"local_names", make_local_names},
     {"attributes", make_attributes},
     {"strips", make_strips},
+    {"compacted", make_compacted},
 };
 
 int main(int argc, char **argv)

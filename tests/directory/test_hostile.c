@@ -373,7 +373,7 @@ static size_t forge_index(const struct run *run, uint64_t data_end, struct buffe
         keys[i] = cursors[i] = i;
         cursor[i] = (struct run_cursor){.run = &run[i], .offset = run[i].offset};
     }
-    const struct leaf_input in = {keys, cursors, RUNS, cursor, RUNS, scratch, 0};
+    const struct leaf_input in = {keys, cursors, RUNS, cursor, RUNS, scratch, 0, NULL};
     must(leaf_encode(&in, &id, 0, out, &n, &e), &e);
     must(buffer_reserve(out, LOG_HEADER_SIZE + n + 200, "an index", &e), &e);
     memmove(out->bytes + LOG_HEADER_SIZE, out->bytes, n);

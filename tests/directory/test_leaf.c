@@ -112,7 +112,7 @@ static uint8_t *sample_encode(struct sample *s, uint32_t first, uint32_t n, size
         keys[i] = s->record[first + i].key;
         cursors[i] = s->record[first + i].cursor;
     }
-    struct leaf_input in = {keys, cursors, n, s->cursor, s->runs, s->scratch, 0};
+    struct leaf_input in = {keys, cursors, n, s->cursor, s->runs, s->scratch, 0, NULL};
     CHECK_IS(leaf_encode(&in, &here, SEED, &out, length, &e), DELTAFS_OK);
     uint8_t *bytes = calloc(1, *length + LEAF_SLACK);
     CHECK(bytes != NULL);

@@ -264,8 +264,8 @@ static void test_versions(void **state)
         assert_int_equal(read_lines(&m, &e, later[i], DIRECTORY, NULL), DELTAFS_ERR_VERSION);
         assert_non_null(strstr(e.text, "newer DeltaFS"));
     }
-    assert_int_equal(read_lines(&m, &e, HEAD, DIRECTORY, "Compacted into=elsewhere", NULL), DELTAFS_ERR_VERSION);
-    assert_non_null(strstr(e.text, "Compacted"));
+    assert_int_equal(read_lines(&m, &e, HEAD, DIRECTORY, "Moved into=elsewhere", NULL), DELTAFS_ERR_VERSION);
+    assert_non_null(strstr(e.text, "Moved"));
     assert_int_equal(
         read_lines(&m, &e, HEAD, "Directory keys=strange partitioner=xxh3 partitions=7 value_size=8", NULL),
         DELTAFS_ERR_VERSION);
@@ -314,6 +314,9 @@ static void test_malformed(void **state)
         "Strips bytes=8",
         "Strips bytes=4,5",
         "Strips bytes=4,4,",
+        "Compacted",
+        "Compacted epochs=0",
+        "Compacted epochs=4294967295",
         HEAD,
         DIRECTORY,
     };
@@ -366,6 +369,11 @@ static void test_malformed(void **state)
                      DELTAFS_ERR_DAMAGED);
     assert_int_equal(read_lines(&m, &e, HEAD, DIRECTORY, "Epoch number=0 label=1 records=1 raw=1 stored=1",
                                 "Strips bytes=4,4", NULL),
+                     DELTAFS_ERR_DAMAGED);
+    assert_int_equal(read_lines(&m, &e, HEAD, DIRECTORY, "Compacted epochs=2", "Compacted epochs=2", NULL),
+                     DELTAFS_ERR_DAMAGED);
+    assert_int_equal(read_lines(&m, &e, HEAD, DIRECTORY, "Epoch number=0 label=1 records=1 raw=1 stored=1",
+                                "Compacted epochs=1", NULL),
                      DELTAFS_ERR_DAMAGED);
 }
 

@@ -24,7 +24,7 @@ static int team_agree(struct rank_group *ctx, struct error *e)
 static int team_max(struct rank_group *ctx, uint64_t *values, int n, struct error *e)
 {
     struct unit_member *m = (struct unit_member *)(void *)ctx;
-    uint64_t own[4];
+    uint64_t own[8];
 
     (void)e;
     memcpy(own, values, (size_t)n * sizeof *own);

@@ -43,9 +43,13 @@
  *  0 u32 checksum   4 u8 type   5 u8 low bits a key   6 u8 run bits a key   7 u8 flags   8 u32 bytes of the leaf
  * 12 u32 partition   16 u32 epoch   20 u32 segment   24 u32 leaf of the segment   28 u32 records   32 u64 first key
  * 40 u64 last key   48 u32 runs   52 u32 bytes of the run table
- * 56 run table, then the upper bits, then the lower bits, then the run numbers; each begins at a byte */
+ * 56 run table, then the upper bits, then the lower bits, then the run numbers; each begins at a byte; then, with
+ * LEAF_FLAG_EPOCHS, for each record whose epoch is not as expected: varint of its number (the first) or what it adds to
+ * the one before, varint of its epoch. Expected is 0 of a key's first record in the leaf, and of its others one more
+ * than the one before has. */
 #define LEAF_HEADER_SIZE 56
 #define LEAF_FLAG_LOST   0x01        /* says that records between its keys are lost; refused by all readers */
+#define LEAF_FLAG_EPOCHS 0x02        /* where epochs are compacted (the manifest's line Compacted) */
 #define LEAF_RECORDS     2048        /* what a writer puts in a leaf, unless one key needs more */
 #define LEAF_RECORDS_MAX (1 << 20)   /* what a reader accepts */
 #define LEAF_SIZE_MAX    (64u << 20) /* bytes that a reader accepts */

@@ -95,6 +95,7 @@ struct index_reader {
     struct io_file file;
     uint32_t partition;
     uint32_t seed;
+    uint32_t compacted; /* epochs that the manifest says are stored with the first; set behind index_reader_open */
     uint64_t size;
     uint32_t count;
     struct segment *segment; /* by epoch, then segment */

@@ -548,6 +548,8 @@ int index_parse_leaf(struct index_reader *r, const struct segment *s, uint32_t i
     if (status == DELTAFS_OK && (leaf->first_key != s->first_keys[i] || leaf->last_key > last ||
                                  (i + 1 == s->footer.leaves && leaf->last_key != last)))
         return error_damaged(e, r->file.path, offset, "the leaf's keys are not those that the fence says");
+    if (status == DELTAFS_OK && (leaf->epochs != NULL) != (s->footer.epoch < r->compacted))
+        return error_damaged(e, r->file.path, offset, "the leaf's epochs are not those that the manifest says");
     return status;
 }
 

@@ -26,8 +26,9 @@ struct merge {
     uint32_t cursor_count, width; /* width: a power of two */
     unsigned key_shift;
     uint64_t *keys; /* of the leaf being collected, and then of what it left over */
-    uint32_t *cursors;
+    uint32_t *cursors, *epochs;
     uint32_t count; /* of these */
+    int has_epochs;
     uint32_t *scratch;
     struct memory *memory;
 };
@@ -83,7 +84,7 @@ size_t index_merge_bytes(uint32_t runs)
     size_t n = (size_t)runs + 1;
 
     return merge_width(runs) * sizeof(merge_item) + n * (sizeof(struct run_cursor) + sizeof(struct keys_cursor) + 4) +
-           LEAF_RECORDS * (8 + 4);
+           LEAF_RECORDS * (8 + 4 + 4);
 }
 
 static void merge_fini(struct merge *m)
@@ -94,7 +95,11 @@ static void merge_fini(struct merge *m)
 static int merge_init(struct merge *m, const struct run *runs, uint32_t n, unsigned key_shift, struct memory *memory,
                       struct error *e)
 {
-    *m = (struct merge){.cursor_count = n, .width = merge_width(n), .key_shift = key_shift, .memory = memory};
+    *m = (struct merge){.cursor_count = n,
+                        .width = merge_width(n),
+                        .key_shift = key_shift,
+                        .has_epochs = n > 0 && runs[0].keys.has_epochs,
+                        .memory = memory};
     int status = memory_take(memory, index_merge_bytes(n), "merging runs", &m->loser, e);
     if (status != DELTAFS_OK)
         return status;
@@ -102,7 +107,8 @@ static int merge_init(struct merge *m, const struct run *runs, uint32_t n, unsig
     m->next = (struct keys_cursor *)(void *)(m->cursor + n + 1);
     m->keys = (uint64_t *)(void *)(m->next + n + 1);
     m->cursors = (uint32_t *)(void *)(m->keys + LEAF_RECORDS);
-    m->scratch = m->cursors + LEAF_RECORDS;
+    m->epochs = m->cursors + LEAF_RECORDS;
+    m->scratch = m->epochs + LEAF_RECORDS;
     for (uint32_t c = 0; c < n; c++) {
         m->cursor[c] = (struct run_cursor){.run = &runs[c], .offset = runs[c].offset};
         m->next[c] = runs[c].keys;
@@ -141,6 +147,7 @@ static uint32_t merge_leaf(struct merge *m)
 
     while (m->winner != MERGE_END && n < LEAF_RECORDS) {
         m->keys[n] = merge_key(m->winner);
+        m->epochs[n] = m->next[(uint32_t)m->winner].epoch;
         m->cursors[n++] = (uint32_t)m->winner;
         merge_advance(m);
     }
@@ -159,6 +166,7 @@ static void merge_drop(struct merge *m, uint32_t n)
     m->count -= n;
     memmove(m->keys, m->keys + n, m->count * sizeof *m->keys);
     memmove(m->cursors, m->cursors + n, m->count * sizeof *m->cursors);
+    memmove(m->epochs, m->epochs + n, m->count * sizeof *m->epochs);
 }
 
 static int index_fence_is_full(const struct index_writer *w, size_t used)
@@ -179,8 +187,14 @@ static int index_write_leaves(struct index_writer *w, struct merge *m, struct fo
     uint32_t n;
 
     while (!index_fence_is_full(w, *used) && (n = merge_leaf(m)) > 0) {
-        struct leaf_input in = {
-            m->keys, m->cursors, n, m->cursor, m->cursor_count, m->scratch, f->is_lost ? LEAF_FLAG_LOST : 0};
+        struct leaf_input in = {.keys = m->keys,
+                                .cursors = m->cursors,
+                                .count = n,
+                                .cursor = m->cursor,
+                                .cursor_count = m->cursor_count,
+                                .scratch = m->scratch,
+                                .flags = f->is_lost ? LEAF_FLAG_LOST : 0,
+                                .epochs = m->has_epochs ? m->epochs : NULL};
         int status = leaf_encode(&in, &id, w->log.seed, &w->scratch->leaf, &length, e);
         if (status == DELTAFS_OK)
             status = log_append(&w->log, w->scratch->leaf.bytes, length, e);

@@ -147,6 +147,24 @@ static struct leaf_shape leaf_shape(uint64_t universe, uint32_t count, uint32_t 
     return s;
 }
 
+/* The epochs that are not as expected; returns the byte behind. */
+static uint8_t *leaf_put_epochs(uint8_t *p, const struct leaf_input *in)
+{
+    uint32_t before = 0, expected = 0;
+
+    for (uint32_t i = 0; i < in->count; i++) {
+        if (i == 0 || in->keys[i] != in->keys[i - 1])
+            expected = 0;
+        if (in->epochs[i] != expected) {
+            p = put_varint(p, i - before);
+            p = put_varint(p, in->epochs[i]);
+            before = i;
+        }
+        expected = in->epochs[i] + 1;
+    }
+    return p;
+}
+
 static void leaf_put_header(uint8_t *h, const struct leaf_id *id, const struct leaf_shape *s, uint8_t flags,
                             size_t length)
 {
@@ -168,8 +186,8 @@ int leaf_encode(const struct leaf_input *in, const struct leaf_id *id, uint32_t 
     uint32_t n = in->count, present = leaf_count_runs(in);
     struct leaf_shape s = leaf_shape(last - first, n, present, leaf_low_bits(last - first, n));
     size_t bits = (size_t)(s.upper + s.lower + s.runs) + LEAF_SLACK;
-    int status =
-        buffer_reserve(out, LEAF_HEADER_SIZE + (LEAF_ROW_MAX + LEAF_BLOCK_MAX) * (size_t)n + bits, "a leaf", e);
+    size_t rows = (LEAF_ROW_MAX + LEAF_BLOCK_MAX + (in->epochs ? LEAF_EPOCH_MAX : 0u)) * (size_t)n;
+    int status = buffer_reserve(out, LEAF_HEADER_SIZE + rows + bits, "a leaf", e);
 
     if (status != DELTAFS_OK)
         return status;
@@ -192,8 +210,11 @@ int leaf_encode(const struct leaf_input *in, const struct leaf_id *id, uint32_t 
         leaf_put_bits(lower, (uint64_t)i * s.low_bits, s.low_bits, v & leaf_mask(s.low_bits));
         leaf_put_bits(runs, (uint64_t)i * s.run_bits, s.run_bits, in->scratch[in->cursors[i]]);
     }
-    *length = (size_t)(runs + s.runs - out->bytes);
-    leaf_put_header(out->bytes, id, &s, in->flags, *length);
+    uint8_t *end = runs + s.runs;
+    if (in->epochs)
+        end = leaf_put_epochs(end, in);
+    *length = (size_t)(end - out->bytes);
+    leaf_put_header(out->bytes, id, &s, in->epochs ? in->flags | LEAF_FLAG_EPOCHS : in->flags, *length);
     put_u32(out->bytes + 28, n);
     put_u64(out->bytes + 32, first);
     put_u64(out->bytes + 40, last);
@@ -267,6 +288,7 @@ void leaf_copy(struct leaf *to, const struct leaf *from, uint8_t *bytes)
     to->upper = bytes + (from->upper - from->bytes);
     to->lower = bytes + (from->lower - from->bytes);
     to->runs_of = bytes + (from->runs_of - from->bytes);
+    to->epochs = from->epochs ? bytes + (from->epochs - from->bytes) : NULL;
 }
 
 int leaf_load(struct leaf *leaf, const char *path, uint64_t offset, struct error *e)
@@ -333,7 +355,7 @@ int leaf_seek(const struct leaf *leaf, uint32_t r, uint32_t k, struct leaf_place
 
 static const char *leaf_check_header(const uint8_t *h, size_t n, const struct leaf_id *id)
 {
-    if (h[4] != FORMAT_LEAF || h[7] != 0)
+    if (h[4] != FORMAT_LEAF || (h[7] & ~(unsigned)LEAF_FLAG_EPOCHS) != 0)
         return "this is not a known kind of leaf";
     if (get_u32(h + 12) != id->partition || get_u32(h + 16) != id->epoch || get_u32(h + 20) != id->segment ||
         get_u32(h + 24) != id->leaf)
@@ -407,8 +429,9 @@ int leaf_parse(struct leaf *leaf, const uint8_t *bytes, size_t n, const struct l
     leaf->upper = bytes + LEAF_HEADER_SIZE + table;
     leaf->lower = leaf->upper + s.upper;
     leaf->runs_of = leaf->lower + s.lower;
-    if (s.run_bits != bytes[6] || LEAF_HEADER_SIZE + table + s.upper + s.lower + s.runs != n ||
-        !leaf_upper_is_right(leaf))
+    uint64_t used = LEAF_HEADER_SIZE + table + s.upper + s.lower + s.runs;
+    leaf->epochs = bytes[7] & LEAF_FLAG_EPOCHS ? leaf->runs_of + s.runs : NULL;
+    if (s.run_bits != bytes[6] || (leaf->epochs ? used > n : used != n) || !leaf_upper_is_right(leaf))
         return error_damaged(e, path, offset, "the leaf's keys do not fit it");
     return DELTAFS_OK;
 }
@@ -522,3 +545,46 @@ static LEAF_INLINE uint32_t leaf_rank_by(const struct leaf *leaf, uint32_t r, ui
 }
 
 LEAF_COUNTING(extern, uint32_t, leaf_rank, (const struct leaf *leaf, uint32_t r, uint32_t i), leaf, r, i)
+
+/* Find the next record whose epoch is stored. */
+static void leaf_epochs_step(struct leaf_epochs *s)
+{
+    uint64_t v[2] = {0};
+
+    if (s->at == s->end) {
+        s->next = UINT64_MAX;
+        return;
+    }
+    s->at = leaf_get_varints(s->at, s->end, v, 2);
+    if (s->at && v[0] <= LEAF_RECORDS_MAX && v[1] < UINT32_MAX) {
+        s->next += v[0];
+        s->stored = (uint32_t)v[1];
+        return;
+    }
+    s->at = s->end;
+    s->next = 0; /* of no record that follows */
+    s->stored = UINT32_MAX;
+}
+
+struct leaf_epochs leaf_epochs_begin(const struct leaf *leaf)
+{
+    struct leaf_epochs s = {.at = leaf->epochs, .end = leaf->bytes + leaf->size};
+
+    leaf_epochs_step(&s);
+    return s;
+}
+
+uint32_t leaf_epochs_next(struct leaf_epochs *s, uint32_t i, int is_first_of_key)
+{
+    while (s->next < i && s->stored < UINT32_MAX)
+        leaf_epochs_step(s);
+    if (s->stored == UINT32_MAX)
+        return UINT32_MAX;
+    uint32_t epoch = is_first_of_key ? 0 : s->epoch;
+    if (s->next == i) {
+        epoch = s->stored;
+        leaf_epochs_step(s);
+    }
+    s->epoch = epoch + 1;
+    return epoch;
+}

@@ -19,9 +19,13 @@
 #define LEAF_ROW_MAX   (5 + 5 + 3 + 10 + 5)
 #define LEAF_BLOCK_MAX (3 + 4)
 
+/* Bytes of an epoch that is not as expected: a record's number and 32 bits. */
+#define LEAF_EPOCH_MAX (3 + 5)
+
 /* What a leaf of up to LEAF_RECORDS records takes at most while it is encoded. A record has a row and a block of its
- * own at worst, 63 lower bits and 3 upper ones, and less than 16 bits of its run's number. */
-#define LEAF_ENCODED_MAX (LEAF_RECORDS * (LEAF_ROW_MAX + LEAF_BLOCK_MAX + 8 + 1 + 2) + LEAF_HEADER_SIZE + LEAF_SLACK)
+ * own at worst, 63 lower bits and 3 upper ones, less than 16 bits of its run's number, and an epoch. */
+#define LEAF_ENCODED_MAX                                                                                               \
+    (LEAF_RECORDS * (LEAF_ROW_MAX + LEAF_BLOCK_MAX + LEAF_EPOCH_MAX + 8 + 1 + 2) + LEAF_HEADER_SIZE + LEAF_SLACK)
 
 struct leaf_id {
     uint32_t partition;
@@ -47,6 +51,7 @@ struct leaf_input {
     uint32_t cursor_count;
     uint32_t *scratch; /* cursor_count of them */
     uint8_t flags;
+    const uint32_t *epochs; /* of each record, where epochs are compacted; else NULL */
 };
 int leaf_encode(const struct leaf_input *in, const struct leaf_id *id, uint32_t seed, struct buffer *out,
                 size_t *length, struct error *e);
@@ -74,6 +79,7 @@ struct leaf {
     uint64_t upper_bits;
     const uint8_t *bytes; /* all of it, and parts: */
     const uint8_t *table, *upper, *lower, *runs_of;
+    const uint8_t *epochs; /* NULL: epochs are not compacted */
     size_t size, table_size;
     uint32_t run_count, block_count;
     struct buffer runs;   /* struct leaf_run */
@@ -116,5 +122,17 @@ int leaf_place(const struct leaf *leaf, uint32_t r, uint32_t k, struct leaf_plac
 int leaf_seek(const struct leaf *leaf, uint32_t r, uint32_t k, struct leaf_place *out);
 /* How many of the records before `i` are of runs[r]. */
 uint32_t leaf_rank(const struct leaf *leaf, uint32_t r, uint32_t i);
+
+/* Goes through the epochs of a leaf's records where epochs are compacted. */
+struct leaf_epochs {
+    const uint8_t *at, *end;
+    uint64_t next;   /* the next record whose epoch is stored */
+    uint32_t stored; /* that epoch */
+    uint32_t epoch;  /* expected of the next record */
+};
+struct leaf_epochs leaf_epochs_begin(const struct leaf *leaf);
+/* The epoch of record `i`. The calls are in the order of records; what is left out is whole keys. UINT32_MAX in a
+ * malformed leaf, and of the records behind what is malformed. */
+uint32_t leaf_epochs_next(struct leaf_epochs *s, uint32_t i, int is_first_of_key);
 
 #endif

@@ -30,6 +30,8 @@ static int manifest_write_head(struct io_file *file, uint64_t *size, const struc
     strips_print(&m->strips, bytes);
     if (status == DELTAFS_OK && m->strips.count > 0)
         status = textlog_append(file, size, 0, e, "Strips bytes=%s", bytes);
+    if (status == DELTAFS_OK && m->compacted > 0)
+        status = textlog_append(file, size, 0, e, "Compacted epochs=%" PRIu32, m->compacted);
     return status == DELTAFS_OK && m->is_local ? manifest_append_job(file, size, m->job, 0, e) : status;
 }
 
@@ -189,6 +191,18 @@ static int parse_strips(void *arg, const char *fields, const char *path, uint64_
     return DELTAFS_OK;
 }
 
+static int parse_compacted(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
+{
+    struct manifest *m = arg;
+    uint64_t epochs;
+
+    if (m->compacted > 0 || m->epoch_count > 0 || m->partitions == 0 || m->is_local || m->is_index ||
+        textlog_number(fields, "epochs", &epochs) != 0 || epochs < 1 || epochs >= UINT32_MAX)
+        return error_damaged(e, path, offset, "the line of the compacted epochs is malformed");
+    m->compacted = (uint32_t)epochs;
+    return DELTAFS_OK;
+}
+
 static int parse_schema(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
 {
     struct manifest *m = arg;
@@ -292,6 +306,7 @@ static int manifest_take(void *arg, char *line, const char *path, uint64_t offse
                                                 {"File", parse_file},
                                                 {"schema", parse_schema},
                                                 {"Strips", parse_strips},
+                                                {"Compacted", parse_compacted},
                                                 {"Local", parse_local},
                                                 {"Epoch", parse_epoch},
                                                 {"open", parse_open},
@@ -516,7 +531,14 @@ int manifest_read(struct io *io, const char *folder, struct manifest *m, struct 
     else if (status == DELTAFS_ERR_NOT_DELTAFS && manifest_can_open(io, io_path_in(path, folder, MANIFEST_NAME), 0) &&
              manifest_can_open(io, io_path_in(path, folder, MANIFEST_COPY_NAME), 0))
         error_set(e, status, "%s, or try 'deltafs repair'", e->text);
-    return status;
+    if (status != DELTAFS_OK || m->epoch_count >= m->compacted)
+        return status;
+    error_set(e, DELTAFS_ERR_DAMAGED,
+              "%s: its compaction did not end: it has %" PRIu64 " of %" PRIu32
+              " epochs; remove it (deltafs rm), and compact the source again",
+              folder, m->epoch_count, m->compacted);
+    manifest_fini(m);
+    return DELTAFS_ERR_DAMAGED;
 }
 
 void manifest_read_head(struct io *io, const char *folder, struct manifest *m)

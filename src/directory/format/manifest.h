@@ -39,6 +39,7 @@ struct manifest {
     uint64_t epoch_count;
     struct manifest_epoch *epoch;
     size_t epoch_capacity;
+    uint32_t compacted;       /* so many epochs are stored together, in the first of them; 0: none */
     int is_index;             /* over files, which its file SOURCES names */
     int is_local;             /* records stay with their writers: */
     struct manifest_job *job; /* 1 or more */
@@ -52,8 +53,8 @@ struct manifest {
 
 /* ---- Containers ---- */
 
-/* Write a new container's manifest: uuid_text, keys, partitions, value_size, schema, strips and the first
- * job are used. `sync`: make it durable. */
+/* Write a new container's manifest: uuid_text, keys, partitions, value_size, schema, strips,
+ * compacted and the first job are used. `sync`: make it durable. */
 int manifest_create(struct io *io, const char *folder, const struct manifest *m, int sync, struct error *e);
 /* Append a line, at *size, which is moved behind it. */
 int manifest_append_epoch(struct io_file *file, uint64_t *size, uint64_t number, const struct manifest_epoch *epoch,

@@ -33,7 +33,8 @@ int keys_begin(struct keys_store *s, uint64_t n, struct keys_cursor *out, struct
     int status = s->last && s->at <= keys_last_place(s->last) ? DELTAFS_OK : keys_grow(s, e);
 
     if (status == DELTAFS_OK)
-        *out = (struct keys_cursor){.chunk = s->last, .at = s->at, .left = n};
+        *out = (struct keys_cursor){
+            .chunk = s->last, .at = s->at, .left = n, .has_epochs = s->has_epochs, .epoch = KEYS_NO_EPOCH};
     return status;
 }
 
@@ -43,5 +44,5 @@ void keys_clear(struct keys_store *s)
         next = chunk->next;
         memory_give(s->memory, chunk, sizeof *chunk);
     }
-    *s = (struct keys_store){.memory = s->memory};
+    *s = (struct keys_store){.memory = s->memory, .has_epochs = s->has_epochs};
 }

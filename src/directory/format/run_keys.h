@@ -1,6 +1,7 @@
 /* The keys of written runs, kept in memory until their segment is merged into leaves: each as what it adds to the key
- * before it, a varint, which takes one or two bytes for dense keys. All runs of a process share one store; it is
- * emptied as a whole. */
+ * before it, a varint, which takes one or two bytes for dense keys. Where epochs are compacted, a varint of its epoch
+ * is behind it: 0 if that is as expected, as in a leaf (directory_format.h), or one more than it is. All runs of a
+ * process share one store; it is emptied as a whole. */
 #ifndef DELTAFS_DIRECTORY_RUN_KEYS_H
 #define DELTAFS_DIRECTORY_RUN_KEYS_H
 
@@ -22,7 +23,8 @@ static inline const uint8_t *keys_last_place(const struct keys_chunk *c)
 
 struct keys_store {
     struct keys_chunk *first, *last;
-    uint8_t *at; /* where the next key goes; NULL: there is no chunk yet */
+    uint8_t *at;    /* where the next key goes; NULL: there is no chunk yet */
+    int has_epochs; /* epochs are compacted */
     struct memory *memory;
 };
 
@@ -32,10 +34,14 @@ struct keys_cursor {
     const uint8_t *at;
     uint64_t key;  /* taken last, 0 at first */
     uint64_t left; /* keys not taken yet */
+    int has_epochs;
+    uint32_t epoch; /* of that key */
 };
 
+#define KEYS_EPOCH_MAX 5 /* bytes of an epoch */
+
 /* Bytes of the store that `n` keys in any number of runs, no more than `runs`, take at most, where all of a run's keys
- * lie within `range` of each other. */
+ * lie within `range` of each other; without epochs. */
 uint64_t keys_bound(uint64_t n, uint64_t runs, uint64_t range);
 
 /* Begin a run of `n` keys. */
@@ -56,18 +62,44 @@ static inline int keys_put(struct keys_store *s, uint64_t add, struct error *e)
     return DELTAFS_OK;
 }
 
-/* Take the next key; there is one. */
-static inline uint64_t keys_next(struct keys_cursor *c)
+/* The epoch that is expected of a key that is `add` above the one before, which has `epoch`. */
+static inline uint32_t keys_expected(uint64_t add, uint32_t epoch)
+{
+    return add == 0 ? epoch + 1 : 0;
+}
+
+/* The epoch that counts as that of the key before a run's first. */
+#define KEYS_NO_EPOCH UINT32_MAX
+
+/* Add the epoch of the key that was put last. */
+static inline int keys_put_epoch(struct keys_store *s, uint32_t epoch, uint32_t expected, struct error *e)
+{
+    return keys_put(s, epoch == expected ? 0 : epoch + UINT64_C(1), e);
+}
+
+static inline uint64_t keys_take(struct keys_cursor *c)
 {
     if (c->at > keys_last_place(c->chunk)) {
         c->chunk = c->chunk->next;
         c->at = c->chunk->bytes;
     }
-    uint64_t add = *c->at;
-    if (add < 0x80)
+    uint64_t v = *c->at;
+    if (v < 0x80)
         c->at++;
     else
-        c->at = get_varint(c->at, c->at + VARINT_MAX, &add);
+        c->at = get_varint(c->at, c->at + VARINT_MAX, &v);
+    return v;
+}
+
+/* Take the next key; there is one. */
+static inline uint64_t keys_next(struct keys_cursor *c)
+{
+    uint64_t add = keys_take(c);
+
+    if (c->has_epochs) {
+        uint64_t stored = keys_take(c);
+        c->epoch = stored == 0 ? keys_expected(add, c->epoch) : (uint32_t)(stored - 1);
+    }
     c->left--;
     return c->key += add;
 }

@@ -503,7 +503,8 @@ static int gather_take_targets(struct stage *s, size_t targets, struct error *e)
     for (size_t at = 0; status == DELTAFS_OK && at < targets && !s->is_full;) {
         size_t count = 0, total = 0, most = s->g->is_slow ? PIECES_MAX : PIECES_NEAR;
         for (; at < targets && count < PIECES && total < most; total += pieces[count++].length) {
-            pieces[count] = gather_cut_piece(s, t, targets, at, most < PIECE_MAX ? most : PIECE_MAX);
+            size_t piece = s->to->piece > 0 ? s->to->piece : most < PIECE_MAX ? most : PIECE_MAX;
+            pieces[count] = gather_cut_piece(s, t, targets, at, piece);
             at = pieces[count].end;
         }
         status = gather_take_pieces(s, t, pieces, count, total, e);
@@ -525,7 +526,8 @@ static int gather_stage(struct stage *s, struct error *e)
 
 /* Gather `n` records, and give each. */
 static int gather_portions(struct stage *s, struct ref *refs, const struct ref_record *records, size_t n, size_t most,
-                           int (*give)(void *, const struct ref *, uint64_t, const uint8_t *, size_t, struct error *),
+                           int (*give)(void *, const struct ref *, const struct ref_record *, const uint8_t *, size_t,
+                                       struct error *),
                            void *arg, struct error *e)
 {
     /* Of values of one size it is known how many are too many; of others, once they have been read. */
@@ -552,15 +554,15 @@ static int gather_portions(struct stage *s, struct ref *refs, const struct ref_r
             ref->at += (uint32_t)size;
             s->to->blocks += stored && ref->place.record == 0;
             ref->place.record++;
-            status = give(arg, ref, s->record[i].key, stored, size, e);
+            status = give(arg, ref, &s->record[i], stored, size, e);
         }
     }
     return status;
 }
 
 /* What was read of the data log is where the value is. */
-static int gather_locate(void *stage, const struct ref *ref, uint64_t key, const uint8_t *stored, size_t size,
-                         struct error *e)
+static int gather_locate(void *stage, const struct ref *ref, const struct ref_record *record, const uint8_t *stored,
+                         size_t size, struct error *e)
 {
     struct stage *s = stage;
     struct gather *g = s->g;
@@ -571,7 +573,7 @@ static int gather_locate(void *stage, const struct ref *ref, uint64_t key, const
 
     (void)size;
     ((struct ref_record *)(void *)g->away_records.bytes)[g->away_count] =
-        (struct ref_record){key, (uint32_t)g->away_count};
+        (struct ref_record){record->key, (uint32_t)g->away_count, record->epoch};
     g->away_count++;
     *to = *ref;
     if (!stored)
@@ -583,7 +585,7 @@ static int gather_locate(void *stage, const struct ref *ref, uint64_t key, const
         s->to->damage(s->to->arg, e);
         return DELTAFS_OK;
     }
-    to->tag = (uint8_t)hash_key(key);
+    to->tag = (uint8_t)hash_key(record->key);
     to->place =
         (struct leaf_place){.at = {in.offset, (uint32_t)(ahead < BLOCK_HEADER_SIZE ? BLOCK_HEADER_SIZE : ahead), 0},
                             .run = in.writer,

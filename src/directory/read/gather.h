@@ -24,14 +24,17 @@ struct ref {
 struct ref_record {
     uint64_t key;
     uint32_t ref;
+    uint32_t epoch; /* of the record; that of its ref is of what its block is stored with */
 };
 
 struct gather_to {
     /* Called for each record in order; `stored` is NULL for one that cannot be read. What it returns ends the
      * gathering, unless it is DELTAFS_OK. */
-    int (*give)(void *arg, const struct ref *ref, uint64_t key, const uint8_t *stored, size_t size, struct error *e);
+    int (*give)(void *arg, const struct ref *ref, const struct ref_record *record, const uint8_t *stored, size_t size,
+                struct error *e);
     void (*damage)(void *arg, const struct error *e); /* called for each block or record that cannot be read */
     void *arg;
+    size_t piece;    /* bytes that are read at once of blocks side by side, about; 0: what is best for many blocks */
     uint64_t blocks; /* that were read; each counts with its first record */
 };
 

@@ -4,7 +4,8 @@
 #include "directory/read/gather.h"
 
 #define PROBES_MAX   256               /* leaves searched in a window */
-#define REFS_MAX     1024              /* records taken in a window */
+#define REFS_MAX     1024              /* blocks, or parts of them, taken in a window */
+#define RECORDS_MAX  (64u << 10)       /* and records */
 #define SEEKS_MAX    16                /* records of a key in a leaf that are sought one by one */
 #define ANSWER_BYTES 512               /* of a key's values, to begin with */
 #define WINDOW_BYTES ((size_t)8 << 20) /* of leaves or blocks, about, in a window */
@@ -15,17 +16,19 @@ struct probe {
     uint32_t leaf;       /* number in the segment */
     uint32_t first, end; /* wanted keys */
     int is_read;
+    uint32_t fetch;           /* that reads it, */
+    uint8_t *bytes;           /* and where */
     const struct leaf *found; /* NULL: it cannot be read */
 };
 
 struct lookup_scratch {
     struct probe probe[PROBES_MAX];
     struct fetch fetch[PROBES_MAX];
-    struct leaf leaf[PROBES_MAX]; /* by fetch */
+    struct leaf leaf[PROBES_MAX]; /* by probe */
     struct leaf table;            /* room for the run table of a leaf */
     struct buffer leaves;         /* as they were read */
-    struct ref ref[REFS_MAX];     /* one for each record; `note` is the number of the wanted key */
-    struct ref_record record[REFS_MAX];
+    struct ref ref[REFS_MAX]; /* of a wanted key, whose number is `note`: `wanted` records side by side in a block */
+    struct ref_record record[RECORDS_MAX];
 };
 
 struct lookup {
@@ -34,7 +37,8 @@ struct lookup {
     const struct wanted *wanted;
     struct answer **out;
     struct lookup_scratch *s;
-    uint32_t probes, refs, given;
+    uint32_t first_epoch, end_epoch;
+    uint32_t probes, refs, records, given;
     size_t probe_bytes, ref_bytes;
     struct error first;
 };
@@ -95,11 +99,23 @@ static void lookup_miss(struct lookup *t, uint32_t wanted, uint32_t epoch)
     answer_miss(t->r, t->out[t->wanted[wanted].place], epoch, epoch + 1);
 }
 
-static int lookup_collect(struct lookup *t, const struct ref *ref, const uint8_t *stored, size_t size, struct error *e)
+/* The same of all that is stored with an epoch: those of the compacted ones that are asked for, if it is one. */
+static void lookup_miss_stored(struct lookup *t, uint32_t wanted, uint32_t epoch)
+{
+    uint32_t compacted = t->r->manifest.compacted, end = t->end_epoch < compacted ? t->end_epoch : compacted;
+
+    if (epoch < compacted)
+        answer_miss(t->r, t->out[t->wanted[wanted].place], t->first_epoch, end);
+    else
+        lookup_miss(t, wanted, epoch);
+}
+
+static int lookup_collect(struct lookup *t, const struct ref *ref, uint32_t epoch, const uint8_t *stored, size_t size,
+                          struct error *e)
 {
     const struct wanted *w = &t->wanted[ref->note];
     struct answer *c = t->out[w->place];
-    struct deltafs_record record = {.key = w->key, .label = t->r->manifest.epoch[ref->epoch].label};
+    struct deltafs_record record = {.key = w->key, .label = t->r->manifest.epoch[epoch].label};
 
     if (record_split(t->r, stored, size, &record) != 0)
         return gather_damaged(t->r, t->p, ref, "a record is not of its key and the value's size", e);
@@ -115,18 +131,17 @@ static int lookup_collect(struct lookup *t, const struct ref *ref, const uint8_t
     return DELTAFS_OK;
 }
 
-static int lookup_take(void *lookup, const struct ref *ref, uint64_t key, const uint8_t *stored, size_t size,
-                       struct error *e)
+static int lookup_take(void *lookup, const struct ref *ref, const struct ref_record *record, const uint8_t *stored,
+                       size_t size, struct error *e)
 {
     struct lookup *t = lookup;
 
-    (void)key;
     t->given++;
-    if (stored && lookup_collect(t, ref, stored, size, e) == DELTAFS_OK)
+    if (stored && lookup_collect(t, ref, record->epoch, stored, size, e) == DELTAFS_OK)
         return DELTAFS_OK;
     if (stored)
         lookup_failed(t, e);
-    lookup_miss(t, ref->note, ref->epoch);
+    lookup_miss(t, ref->note, record->epoch);
     return DELTAFS_OK;
 }
 
@@ -135,26 +150,47 @@ static int lookup_take(void *lookup, const struct ref *ref, uint64_t key, const 
 /* Gather the refs collected so far. */
 static void lookup_take_refs(struct lookup *t)
 {
-    struct gather_to to = {.give = lookup_take, .damage = lookup_failed, .arg = t};
+    struct gather_to to = {.give = lookup_take,
+                           .damage = lookup_failed,
+                           .arg = t,
+                           .piece = t->r->manifest.compacted > 0 ? WINDOW_BYTES : 0};
     struct error e;
 
     t->given = 0;
-    if (gather(t->r, t->p, t->s->ref, t->s->record, t->refs, WINDOW_BYTES, &to, &e) != DELTAFS_OK) {
+    if (gather(t->r, t->p, t->s->ref, t->s->record, t->records, WINDOW_BYTES, &to, &e) != DELTAFS_OK) {
         lookup_failed(t, &e);
-        for (; t->given < t->refs; t->given++)
-            lookup_miss(t, t->s->ref[t->given].note, t->s->ref[t->given].epoch);
+        for (; t->given < t->records; t->given++)
+            lookup_miss(t, t->s->ref[t->s->record[t->given].ref].note, t->s->record[t->given].epoch);
     }
-    t->refs = 0;
+    t->refs = t->records = 0;
     t->ref_bytes = 0;
 }
 
-static void lookup_add_ref(struct lookup *t, const struct ref *ref)
+/* Whether the record follows those of the last ref. */
+static int lookup_is_next(const struct lookup *t, const struct ref *ref)
 {
-    if (t->refs == REFS_MAX || (t->refs > 0 && t->ref_bytes + ref->place.at.length > WINDOW_BYTES))
+    const struct ref *last = &t->s->ref[t->refs > 0 ? t->refs - 1 : 0];
+
+    return t->refs > 0 && last->note == ref->note && last->epoch == ref->epoch && last->place.run == ref->place.run &&
+           last->place.block == ref->place.block && last->place.record + last->wanted == ref->place.record;
+}
+
+/* `epoch` is the record's. */
+static void lookup_add_record(struct lookup *t, const struct ref *ref, uint32_t epoch)
+{
+    int is_next = lookup_is_next(t, ref);
+
+    if (t->records == RECORDS_MAX || (!is_next && t->refs == REFS_MAX) ||
+        (!is_next && t->refs > 0 && t->ref_bytes + ref->place.at.length > WINDOW_BYTES)) {
         lookup_take_refs(t);
-    t->s->record[t->refs] = (struct ref_record){t->wanted[ref->note].key, t->refs};
-    t->s->ref[t->refs++] = *ref;
-    t->ref_bytes += ref->place.at.length;
+        is_next = 0;
+    }
+    if (!is_next) {
+        t->s->ref[t->refs++] = *ref;
+        t->ref_bytes += ref->place.at.length;
+    }
+    t->s->ref[t->refs - 1].wanted++;
+    t->s->record[t->records++] = (struct ref_record){t->wanted[ref->note].key, t->refs - 1, epoch};
 }
 
 /* The records that a probe's leaf has of a wanted key. */
@@ -163,13 +199,17 @@ static void lookup_take_key(struct lookup *t, const struct probe *probe, uint32_
     uint64_t key = t->wanted[wanted].key;
     struct ref ref = {.epoch = probe->segment->footer.epoch, .note = wanted};
     struct leaf *leaf = &t->s->table;
-    uint32_t first = 0, run = UINT32_MAX, rank = 0;
+    uint32_t first = 0, run = UINT32_MAX, rank = 0, epoch = ref.epoch;
+    uint32_t compacted = ref.epoch < t->r->manifest.compacted ? t->r->manifest.compacted : 0;
     uint32_t found = leaf_find(probe->found, key >> probe->segment->footer.key_shift, &first);
     int is_loaded = found > SEEKS_MAX, status = DELTAFS_OK;
+    struct leaf_epochs epochs = {.next = 0};
     struct error e;
 
     if (found == 0)
         return;
+    if (compacted > 0)
+        epochs = leaf_epochs_begin(probe->found);
     const struct buffer runs = leaf->runs, blocks = leaf->blocks;
     *leaf = *probe->found;
     leaf->runs = runs;
@@ -181,37 +221,63 @@ static void lookup_take_key(struct lookup *t, const struct probe *probe, uint32_
         uint32_t of = leaf_run_of(leaf, i);
         rank = of == run ? rank + 1 : leaf_rank(leaf, of, i);
         run = of;
-        if ((is_loaded ? leaf_place(leaf, run, rank, &ref.place) : leaf_seek(leaf, run, rank, &ref.place)) == 0)
-            lookup_add_ref(t, &ref);
+        if (compacted > 0)
+            epoch = leaf_epochs_next(&epochs, i, i == first);
+        if (compacted > 0 && epoch < compacted && (epoch < t->first_epoch || epoch >= t->end_epoch))
+            continue;
+        if ((compacted == 0 || epoch < compacted) &&
+            (is_loaded ? leaf_place(leaf, run, rank, &ref.place) : leaf_seek(leaf, run, rank, &ref.place)) == 0)
+            lookup_add_record(t, &ref, epoch);
         else
             status = reader_malformed_leaf(t->p, probe->segment, probe->leaf, &e);
     }
     if (status != DELTAFS_OK) {
         lookup_failed(t, &e);
-        lookup_miss(t, wanted, ref.epoch);
+        lookup_miss_stored(t, wanted, ref.epoch);
     }
 }
 
-/* The leaf of a fetch, parsed; NULL if it cannot be read. */
-static const struct leaf *lookup_open_leaf(struct lookup *t, const struct probe *probe, uint32_t fetch)
+/* The leaf of a probe, which was read, parsed; NULL if it cannot be read. */
+static const struct leaf *lookup_open_leaf(struct lookup *t, const struct probe *probe)
 {
     struct error e;
-    struct leaf *leaf = &t->s->leaf[fetch];
-    struct fetch *f = &t->s->fetch[fetch];
+    struct leaf *leaf = &t->s->leaf[probe - t->s->probe];
+    struct io_file *file = &t->p->index.file;
+    const uint64_t *offset = &probe->segment->leaf_offsets[probe->leaf];
+    size_t n = (size_t)(offset[1] - offset[0]);
     unsigned waited = 0;
     /* What a fetch could not read is read again, to say why. */
-    int status = f->is_bad ? io_file_read(f->file, f->offset, f->bytes, f->length, &e) : DELTAFS_OK;
+    int is_bad = t->s->fetch[probe->fetch].is_bad,
+        status = is_bad ? io_file_read(file, offset[0], probe->bytes, n, &e) : DELTAFS_OK;
 
     if (status == DELTAFS_OK)
         do
-            status = index_parse_leaf(&t->p->index, probe->segment, probe->leaf, f->bytes, leaf, &e);
-        while (status == DELTAFS_ERR_DAMAGED && !log_is_sealed(t->p->index.seed, f->bytes, f->length) &&
-               io_file_wait(f->file, &waited) &&
-               io_file_read(f->file, f->offset, f->bytes, f->length, error_ignored()) == DELTAFS_OK);
+            status = index_parse_leaf(&t->p->index, probe->segment, probe->leaf, probe->bytes, leaf, &e);
+        while (status == DELTAFS_ERR_DAMAGED && !log_is_sealed(t->p->index.seed, probe->bytes, n) &&
+               io_file_wait(file, &waited) &&
+               io_file_read(file, offset[0], probe->bytes, n, error_ignored()) == DELTAFS_OK);
     if (status == DELTAFS_OK)
         return leaf;
     lookup_failed(t, &e);
     return NULL;
+}
+
+/* Add the leaf of a probe to what is read. Leaves of one key lie side by side, and are read at once. */
+static void lookup_add_fetch(struct lookup *t, struct probe *p, uint32_t *n)
+{
+    const uint64_t *offset = &p->segment->leaf_offsets[p->leaf];
+    size_t length = (size_t)(offset[1] - offset[0]);
+    struct fetch *last = &t->s->fetch[*n > 0 ? *n - 1 : 0];
+    const struct probe *before = p - 1;
+
+    if (p > t->s->probe && before->is_read && before->segment == p->segment && before->leaf + 1 == p->leaf &&
+        before->first == p->first) {
+        last->length += length;
+    } else {
+        last = &t->s->fetch[(*n)++];
+        *last = (struct fetch){.file = &t->p->index.file, .offset = offset[0], .length = length};
+    }
+    p->fetch = *n - 1;
 }
 
 /* Have the leaves of all probes, from the cache or read together. */
@@ -223,17 +289,16 @@ static void lookup_read_leaves(struct lookup *t)
     uint32_t n = 0;
 
     for (struct probe *p = s->probe; p < s->probe + t->probes; p++) {
-        const uint64_t *offset = &p->segment->leaf_offsets[p->leaf];
-        p->found = leaf_cache_find(t->r->leaves, t->p->partition, p->segment->footer.checksum, offset[0]);
+        uint64_t offset = p->segment->leaf_offsets[p->leaf];
+        p->found = leaf_cache_find(t->r->leaves, t->p->partition, p->segment->footer.checksum, offset);
         p->is_read = !p->found;
-        if (p->found)
-            continue;
-        s->fetch[n++] =
-            (struct fetch){.file = &t->p->index.file, .offset = offset[0], .length = (size_t)(offset[1] - offset[0])};
-        total += s->fetch[n - 1].length + LEAF_SLACK;
+        if (p->is_read)
+            lookup_add_fetch(t, p, &n);
     }
     if (n == 0)
         return;
+    for (struct fetch *f = s->fetch; f < s->fetch + n; f++)
+        total += f->length + LEAF_SLACK;
     if (buffer_reserve(&s->leaves, total, "reading", &e) != DELTAFS_OK) {
         lookup_failed(t, &e);
         return;
@@ -244,10 +309,13 @@ static void lookup_read_leaves(struct lookup *t)
         memset(at + f->length, 0, LEAF_SLACK);
     }
     fetch_all(t->r->team, s->fetch, n);
-    n = 0;
-    for (struct probe *p = s->probe; p < s->probe + t->probes; p++)
-        if (p->is_read)
-            p->found = lookup_open_leaf(t, p, n++);
+    for (struct probe *p = s->probe; p < s->probe + t->probes; p++) {
+        const struct fetch *f = &s->fetch[p->fetch];
+        if (!p->is_read)
+            continue;
+        p->bytes = f->bytes + (p->segment->leaf_offsets[p->leaf] - f->offset);
+        p->found = lookup_open_leaf(t, p);
+    }
 }
 
 /* Search the leaves of the probes collected so far. */
@@ -261,7 +329,7 @@ static void lookup_take_probes(struct lookup *t)
             if (p->found)
                 lookup_take_key(t, p, i);
             else
-                lookup_miss(t, i, p->segment->footer.epoch);
+                lookup_miss_stored(t, i, p->segment->footer.epoch);
     /* The cache may drop leaves that were found in it. */
     for (struct probe *p = probe; p < end; p++)
         if (p->is_read && p->found)
@@ -289,15 +357,21 @@ static void lookup_add_probe(struct lookup *t, const struct segment *segment, ui
 int lookup_get(struct reader *r, struct part_reader *p, const struct wanted *w, size_t n, uint32_t first, uint32_t end,
                struct answer **out, struct error *e)
 {
-    struct lookup t = {.r = r, .p = p, .wanted = w, .out = out, .s = r->scratch};
+    struct lookup t = {
+        .r = r, .p = p, .wanted = w, .out = out, .s = r->scratch, .first_epoch = first, .end_epoch = end};
     struct segment *segment;
-    uint32_t segments, leaves;
+    uint32_t segments, leaves, next;
 
-    for (uint32_t epoch = first; epoch < end; epoch++) {
+    for (uint32_t epoch = first; epoch < end; epoch = next) {
+        next = epoch + 1;
+        if (epoch < r->manifest.compacted) {
+            epoch = 0;
+            next = r->manifest.compacted;
+        }
         if (reader_epoch(r, p, epoch, &segment, &segments, e) != DELTAFS_OK) {
             lookup_failed(&t, e);
             for (uint32_t i = 0; i < n; i++)
-                lookup_miss(&t, i, epoch);
+                lookup_miss_stored(&t, i, epoch);
             continue;
         }
         for (; segments > 0; segment++, segments--)

@@ -132,7 +132,8 @@ static int named_pass(struct named *n, struct error *e)
         struct part_reader *p;
         status = reader_part(r, i, &p, e);
         if (status == DELTAFS_OK)
-            status = part_scan(r, p, n->epoch, &to, &n->damages, e);
+            status =
+                part_scan_stored(r, p, scan_stored_epoch(r, n->epoch), n->epoch, n->epoch + 1, &to, &n->damages, e);
         else if (status != DELTAFS_ERR_MEMORY) {
             damages_add(&n->damages, e);
             status = DELTAFS_OK;

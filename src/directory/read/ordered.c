@@ -122,6 +122,8 @@ static int ordered_add(struct ordered *o, struct part_reader *p, const struct se
     s->reader = o->reader;
     s->part = p;
     s->damages = &o->damages;
+    s->first_epoch = o->epoch;
+    s->end_epoch = o->epoch + 1;
     window_fini(&s->index_window);
     scan_begin(s, segment, o->low, o->high);
     o->streams += !scan_is_done(s);
@@ -138,7 +140,7 @@ static int ordered_add_part(struct ordered *o, uint32_t partition, struct error 
 
     o->is_lost[partition] = status != DELTAFS_OK;
     if (status == DELTAFS_OK)
-        status = reader_epoch(o->reader, p, o->epoch, &segment, &segments, e);
+        status = reader_epoch(o->reader, p, scan_stored_epoch(o->reader, o->epoch), &segment, &segments, e);
     if (status != DELTAFS_OK && status != DELTAFS_ERR_MEMORY) {
         damages_add(&o->damages, e);
         return DELTAFS_OK;

@@ -103,6 +103,7 @@ static int part_reader_open(struct reader *r, struct part_reader *p, uint32_t pa
     int data_status = log_open_read(&r->io, data, &p->data, &p->data_size, &data_error);
     int status = index_reader_open(&p->index, &r->io, index, partition, m->uuid, (uint32_t)m->epoch_count,
                                    (uint32_t)m->epoch_count, m->is_closed ? m->tail_length : 0, &p->tail, e);
+    p->index.compacted = m->compacted;
     /* An index log has a footer of each epoch. If there is none of this directory, it may be of another. */
     if (status == DELTAFS_OK && m->epoch_count > 0 && p->index.count == 0 &&
         reader_explain(r, DELTAFS_ERR_DAMAGED, e) == DELTAFS_ERR_CHANGED)
@@ -154,6 +155,18 @@ int reader_epoch(struct reader *r, struct part_reader *p, uint32_t epoch, struct
 int reader_malformed_leaf(struct part_reader *p, const struct segment *s, uint32_t leaf, struct error *e)
 {
     return error_damaged(e, p->index.file.path, s->leaf_offsets[leaf], "the leaf's records do not fit its run table");
+}
+
+uint64_t reader_record_size(const struct reader *r, uint32_t epoch)
+{
+    const struct manifest *m = &r->manifest;
+    uint64_t records = 0, bytes = 0, end = epoch < m->compacted ? m->compacted : epoch + UINT64_C(1);
+
+    for (uint64_t i = epoch; i < end && i < m->epoch_count; i++) {
+        records += m->epoch[i].records;
+        bytes += m->epoch[i].bytes_raw;
+    }
+    return bytes > records && records > 0 ? bytes / records : 1;
 }
 
 int record_split(const struct reader *r, const uint8_t *stored, size_t size, struct deltafs_record *record)

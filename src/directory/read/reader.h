@@ -68,6 +68,9 @@ int reader_epoch(struct reader *r, struct part_reader *p, uint32_t epoch, struct
                  struct error *e);
 int reader_malformed_leaf(struct part_reader *p, const struct segment *s, uint32_t leaf, struct error *e);
 
+/* Bytes of a record, on average, of what is stored with an epoch; at least 1. */
+uint64_t reader_record_size(const struct reader *r, uint32_t epoch);
+
 /* What is stored, taken apart: key_bytes, key_size (0 if keys are numbers), value and size of the record. Returns 0, or
  * -1 if it is too short. */
 int record_split(const struct reader *r, const uint8_t *stored, size_t size, struct deltafs_record *record);

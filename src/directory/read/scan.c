@@ -58,11 +58,11 @@ static void scan_gather_damage(void *scan, const struct error *e)
 }
 
 /* Hand out a record. Returns 1 if that ends the scan. */
-static int scan_give(void *scan, const struct ref *ref, uint64_t key, const uint8_t *stored, size_t size,
+static int scan_give(void *scan, const struct ref *ref, const struct ref_record *of, const uint8_t *stored, size_t size,
                      struct error *e)
 {
     struct scan *s = scan;
-    struct deltafs_record record = {.key = key, .label = s->reader->manifest.epoch[ref->epoch].label};
+    struct deltafs_record record = {.key = of->key, .label = s->reader->manifest.epoch[of->epoch].label};
     const char *wrong = NULL;
 
     if (!stored)
@@ -71,7 +71,7 @@ static int scan_give(void *scan, const struct ref *ref, uint64_t key, const uint
         wrong = "a record is not of its key and the value's size";
     } else if (record.key_size > 0) {
         record.key = hash_bytes(record.key_bytes, record.key_size);
-        wrong = record.key >> ref->note == key ? NULL : "a record is not that of the index";
+        wrong = record.key >> ref->note == of->key ? NULL : "a record is not that of the index";
     }
     if (wrong) {
         gather_damaged(s->reader, s->part, ref, wrong, e);
@@ -113,10 +113,7 @@ static size_t scan_portion(const struct scan *s)
 
 uint64_t scan_record_size(const struct scan *s)
 {
-    const struct manifest_epoch *epoch = &s->reader->manifest.epoch[s->segment->footer.epoch];
-    uint64_t size = epoch->records > 0 ? epoch->bytes_raw / epoch->records : 0;
-
-    return size > 0 ? size : 1;
+    return reader_record_size(s->reader, s->segment->footer.epoch);
 }
 
 /* A ref to the block that has the next record of the leaf's run number `r`. */
@@ -151,6 +148,7 @@ static int scan_open_leaf(struct scan *s, struct error *e)
     s->to->counts.leaves++;
     leaf_keys(l, (uint64_t *)(void *)s->keys.bytes);
     memset(run, 0, l->run_count * sizeof *run);
+    s->epochs = leaf_epochs_begin(l);
     for (s->at = 0; s->at < l->count && keys[s->at] < s->low; s->at++) {
         uint32_t r = leaf_run_of(l, s->at);
         if (r < l->run_count)
@@ -160,6 +158,23 @@ static int scan_open_leaf(struct scan *s, struct error *e)
     while (s->end > s->at && keys[s->end - 1] > s->high)
         s->end--;
     return DELTAFS_OK;
+}
+
+/* The epoch of record `i` of the open leaf. */
+static int scan_epoch_of(struct scan *s, uint32_t i, uint32_t *epoch, struct error *e)
+{
+    const uint64_t *keys = (const uint64_t *)(const void *)s->keys.bytes;
+
+    *epoch = s->segment->footer.epoch;
+    if (s->compacted == 0)
+        return DELTAFS_OK;
+    *epoch = leaf_epochs_next(&s->epochs, i, i == 0 || keys[i] != keys[i - 1]);
+    return *epoch < s->compacted ? DELTAFS_OK : reader_malformed_leaf(s->part, s->segment, s->next - 1, e);
+}
+
+static int scan_wants_epoch(const struct scan *s, uint32_t epoch)
+{
+    return s->compacted == 0 || s->end_epoch == 0 || (epoch >= s->first_epoch && epoch < s->end_epoch);
 }
 
 /* Collect `n` more records of the open leaf. */
@@ -175,16 +190,19 @@ static int scan_collect(struct scan *s, uint32_t n, struct error *e)
     struct scan_run *run = (struct scan_run *)(void *)s->runs.bytes;
     struct ref_record *record = (struct ref_record *)(void *)s->records.bytes;
     for (uint32_t i = s->at, end = s->at + n; i < end && status == DELTAFS_OK; i++) {
-        uint32_t r = leaf_run_of(&s->leaf, i);
-        if (r >= s->leaf.run_count)
+        uint32_t r = leaf_run_of(&s->leaf, i), epoch;
+        status = scan_epoch_of(s, i, &epoch, e);
+        int is_wanted = scan_wants_epoch(s, epoch);
+        if (status == DELTAFS_OK && r >= s->leaf.run_count)
             status = reader_malformed_leaf(s->part, s->segment, s->next - 1, e);
-        else if (run[r].left == 0)
+        else if (status == DELTAFS_OK && is_wanted && run[r].left == 0)
             status = scan_next_block(s, r, &run[r], e);
         if (status != DELTAFS_OK)
             break;
-        record[s->record_count++] = (struct ref_record){keys[i], run[r].ref};
+        if (is_wanted)
+            record[s->record_count++] = (struct ref_record){keys[i], run[r].ref, epoch};
         run[r].taken++;
-        run[r].left--;
+        run[r].left = is_wanted ? run[r].left - 1 : 0; /* a ref's records are side by side */
     }
     s->at += n;
     if (status != DELTAFS_OK)
@@ -209,6 +227,7 @@ void scan_begin(struct scan *s, const struct segment *segment, uint64_t low, uin
     uint32_t leaves, from = 0, end = segment->footer.leaves;
 
     s->segment = segment;
+    s->compacted = segment->footer.epoch < s->reader->manifest.compacted ? s->reader->manifest.compacted : 0;
     s->low = low;
     s->high = high;
     s->at = s->end = 0;
@@ -239,10 +258,10 @@ int scan_give_portion(struct scan *s, size_t most, struct error *e)
     return status == DELTAFS_OK ? scan_gather(s, e) : status;
 }
 
-int part_scan(struct reader *r, struct part_reader *p, uint32_t epoch, struct scan_to *to, struct damages *damages,
-              struct error *e)
+int part_scan_stored(struct reader *r, struct part_reader *p, uint32_t epoch, uint32_t first, uint32_t end,
+                     struct scan_to *to, struct damages *damages, struct error *e)
 {
-    struct scan s = {.reader = r, .part = p, .to = to, .damages = damages};
+    struct scan s = {.reader = r, .part = p, .to = to, .damages = damages, .first_epoch = first, .end_epoch = end};
     struct segment *segment;
     uint32_t segments;
     int status = reader_epoch(r, p, epoch, &segment, &segments, e);
@@ -263,4 +282,10 @@ int part_scan(struct reader *r, struct part_reader *p, uint32_t epoch, struct sc
         status = scan_gather(&s, e);
     scan_fini(&s);
     return to->stopped ? DELTAFS_OK : status;
+}
+
+int part_scan(struct reader *r, struct part_reader *p, uint32_t epoch, struct scan_to *to, struct damages *damages,
+              struct error *e)
+{
+    return part_scan_stored(r, p, epoch, 0, 0, to, damages, e);
 }

@@ -23,9 +23,24 @@ struct scan_to {
     struct deltafs_verify_counts counts; /* of what was read: all but damages */
 };
 
-/* All records of one epoch that can be read, by key, until to->fn stops. An error is one that is no damage (memory). */
+/* All records that are stored with an epoch and can be read, by key, until to->fn stops. The compacted epochs are
+ * stored with the first of them; the records of a key are then in the order of epochs. An error is one that is no
+ * damage (memory). */
 int part_scan(struct reader *r, struct part_reader *p, uint32_t epoch, struct scan_to *to, struct damages *damages,
               struct error *e);
+
+/* The same, but of the compacted epochs only those from `first` to `end` - 1; 0, 0: all. */
+int part_scan_stored(struct reader *r, struct part_reader *p, uint32_t epoch, uint32_t first, uint32_t end,
+                     struct scan_to *to, struct damages *damages, struct error *e);
+/* The records of epochs `first` to `end` - 1 that can be read, epoch after epoch, and in each by key. */
+int part_scan_epochs(struct reader *r, struct part_reader *p, uint32_t first, uint32_t end, struct scan_to *to,
+                     struct damages *damages, struct error *e);
+
+/* The epoch that the records of an epoch are stored with. */
+static inline uint32_t scan_stored_epoch(const struct reader *r, uint32_t epoch)
+{
+    return epoch < r->manifest.compacted ? 0 : epoch;
+}
 
 /* A scan of one segment, portion by portion. Zeroed, with the first four set, it can be begun; and again after that. */
 struct scan {
@@ -33,7 +48,10 @@ struct scan {
     struct part_reader *part;
     struct scan_to *to;
     struct damages *damages;
+    uint32_t first_epoch, end_epoch; /* of a segment of compacted epochs: those that are wanted; 0, 0: all */
     /* Of scan.c: */
+    uint32_t compacted; /* epochs that the segment has the records of; 0: its own only */
+    struct leaf_epochs epochs;
     const struct segment *segment;
     uint64_t low, high;        /* keys, shortened as the segment's */
     uint32_t next, leaves_end; /* leaves that are still to be read */

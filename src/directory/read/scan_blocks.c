@@ -212,13 +212,12 @@ static int portion_end(struct block_scan *s, struct error *e)
 
 static int portion_is_full(const struct block_scan *s)
 {
-    const struct manifest_epoch *epoch = &s->reader->manifest.epoch[s->segment->footer.epoch];
     uint64_t most = (uint64_t)RECORDS_RUN * s->segment->footer.runs;
-    uint64_t each = epoch->records > 0 ? epoch->bytes_raw / epoch->records : 0;
+    uint64_t each = reader_record_size(s->reader, s->segment->footer.epoch);
 
     most = most > RECORDS_MAX ? RECORDS_MAX : most;
     most = most < RECORDS_MIN ? RECORDS_MIN : most;
-    if (each > 0 && most > VALUES_MAX / each)
+    if (most > VALUES_MAX / each)
         most = VALUES_MAX / each;
     return s->record_count >= most;
 }

@@ -19,7 +19,7 @@ struct scan_look {
     struct damages *damages;
 };
 
-/* All records of one epoch that can be read. An error is one that is no damage. */
+/* All records of one epoch that can be read; no compacted one. An error is one that is no damage. */
 int part_look(struct reader *r, struct part_reader *p, uint32_t epoch, const struct scan_look *look, struct error *e);
 
 #endif

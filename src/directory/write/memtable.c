@@ -32,10 +32,16 @@ int memtable_init(struct memtable *t, int64_t value_size, uint32_t capacity, str
     return status;
 }
 
+int memtable_add_epochs(struct memtable *t, struct error *e)
+{
+    return memory_take(t->memory, t->capacity * sizeof *t->epochs, "a memtable", &t->epochs, e);
+}
+
 void memtable_fini(struct memtable *t)
 {
     memory_give(t->memory, t->keys, t->capacity * sizeof *t->keys);
     memory_give(t->memory, t->places, t->capacity * sizeof *t->places);
+    memory_give(t->memory, t->epochs, t->capacity * sizeof *t->epochs);
     memory_give(t->memory, t->arena, t->room + PLANES_SLACK);
     *t = (struct memtable){0};
 }

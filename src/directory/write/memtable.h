@@ -14,6 +14,7 @@ struct memtable {
     uint32_t count, capacity;
     uint64_t *keys;
     uint32_t *places; /* of values in the arena, if they differ in size */
+    uint32_t *epochs; /* of the records, where epochs are compacted; else NULL */
     uint8_t *arena;
     size_t used, room;
     struct memory *memory;
@@ -24,6 +25,8 @@ size_t memtable_record_bytes(int64_t value_size);
 size_t memtable_arena_bytes(int64_t value_size);
 /* For `capacity` records; where sizes differ at least for one of the largest. Safe to memtable_fini if it fails. */
 int memtable_init(struct memtable *t, int64_t value_size, uint32_t capacity, struct memory *memory, struct error *e);
+/* Have room for the records' epochs. */
+int memtable_add_epochs(struct memtable *t, struct error *e);
 void memtable_fini(struct memtable *t);
 
 static inline void memtable_clear(struct memtable *t)
@@ -50,6 +53,13 @@ static inline void memtable_put(struct memtable *t, uint64_t key, const void *va
         memcpy(t->arena + t->used, value, size);
     t->used += size;
     t->keys[t->count++] = key;
+}
+
+/* The records from number `first` on are of `epoch`, where epochs are compacted. */
+static inline void memtable_set_epoch(struct memtable *t, uint32_t first, uint32_t epoch)
+{
+    for (uint32_t i = first; t->epochs && i < t->count; i++)
+        t->epochs[i] = epoch;
 }
 
 /* Add the first of `n` records in arrays, as many as there is room for; returns how many. There is room for one. */

@@ -113,14 +113,22 @@ int partition_writer_segment(struct partition_writer *p, int is_last, struct err
     return DELTAFS_OK;
 }
 
-static int part_put_keys(struct partition_writer *p, const uint64_t *keys, uint64_t n, struct error *e)
+static int part_put_keys(struct partition_writer *p, const struct sorted *records, const uint32_t *epochs, uint64_t n,
+                         struct error *e)
 {
     uint64_t previous = 0;
+    uint32_t before = KEYS_NO_EPOCH;
     int status = DELTAFS_OK;
 
     for (uint64_t i = 0; i < n && status == DELTAFS_OK; i++) {
-        status = keys_put(&p->shared->keys, keys[i] - previous, e);
-        previous = keys[i];
+        uint64_t add = records->keys[i] - previous;
+        status = keys_put(&p->shared->keys, add, e);
+        if (epochs && status == DELTAFS_OK) {
+            uint32_t epoch = epochs[records->order[i]];
+            status = keys_put_epoch(&p->shared->keys, epoch, keys_expected(add, before), e);
+            before = epoch;
+        }
+        previous = records->keys[i];
     }
     return status;
 }
@@ -182,7 +190,7 @@ int partition_writer_run(struct partition_writer *p, const struct memtable *tabl
     struct run *run = &p->runs[p->run_count++];
     status = run_init(run, p->run_number++, n, log_end(&p->data), &p->shared->keys, e);
     if (status == DELTAFS_OK)
-        status = part_put_keys(p, records->keys, n, e);
+        status = part_put_keys(p, records, table->epochs, n, e);
     block_writer_clear(&p->shared->block); /* of what a run that failed left there */
     if (status == DELTAFS_OK)
         status = table->value_size >= 0 ? part_write_fixed(p, run, (size_t)table->value_size, records, e)

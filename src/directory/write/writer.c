@@ -64,6 +64,7 @@ struct writer {
     uint64_t end_number;         /* of the last epoch's end in it */
     struct values_writer values; /* with layout=local */
     uint32_t epoch;              /* the first that is not committed */
+    uint32_t stamp;              /* where epochs are compacted: that of the records that are put */
     int has_label;
     uint64_t last_label;
     uint64_t last_records; /* of the last epoch that was committed here, of all processes */
@@ -129,8 +130,9 @@ static uint64_t writer_records(const struct writer_config *c, uint64_t memory, u
     uint64_t arena = tables * memtable_arena_bytes(c->value_size), least = tables * (uint64_t)MEMTABLE_ROOM_MIN;
     uint64_t blocks = c->value_size < 0 ? memtable_arena_bytes(-1) * BLOCK_LISTED / c->block + 1
                                         : BLOCK_LISTED / block_records(c->value_size, c->block) + 1;
+    uint64_t epochs = c->compacted > 0 ? tables * sizeof(uint32_t) + KEYS_EPOCH_MAX : 0;
     uint64_t each = tables * memtable_record_bytes(c->value_size) + SORT_RECORD_BYTES;
-    each += each / HELD_SHARE + VARINT_MAX + 1 + blocks;
+    each += each / HELD_SHARE + VARINT_MAX + 1 + blocks + epochs;
     uint64_t records = memory / each;
 
     /* An arena for values of any size has a least size. */
@@ -189,8 +191,12 @@ static int writer_open_shared(struct writer *w, const struct writer_config *c, u
 {
     int status = DELTAFS_OK;
 
-    for (; w->tables < writer_tables(w->threads) && status == DELTAFS_OK; w->tables++)
+    w->shared.keys.has_epochs = c->compacted > 0;
+    for (; w->tables < writer_tables(w->threads) && status == DELTAFS_OK; w->tables++) {
         status = memtable_init(&w->table[w->tables], c->value_size, records, &w->memory, e);
+        if (status == DELTAFS_OK && c->compacted > 0)
+            status = memtable_add_epochs(&w->table[w->tables], e);
+    }
     for (int i = 0; i < 2 && status == DELTAFS_OK; i++)
         status = memory_take(&w->memory, records * sizeof *w->sort[i], "sorting", &w->sort[i], e);
     if (status == DELTAFS_OK)
@@ -537,7 +543,7 @@ static int writer_has_room(const struct writer *w, const struct memtable *t)
         runs = w->part[i].run_count > runs ? w->part[i].run_count : runs;
     }
     need += keys_bound(t->count, w->count, high > low ? high - low : 0) + writer_blocks(w, t) * BLOCK_LISTED +
-            index_merge_bytes(runs + 1);
+            index_merge_bytes(runs + 1) + (t->epochs ? t->count * (uint64_t)KEYS_EPOCH_MAX : 0);
     if (w->values.is_on && !w->values.is_open)
         need += w->values.buffer; /* of the log that may have to be made yet */
     return w->memory.limit - w->memory.used >= need;
@@ -552,8 +558,12 @@ static int writer_write_table(struct writer *w, const struct memtable *t, struct
 
     if (!writer_has_room(w, t))
         status = writer_close_segments(w, e);
-    const struct sort_input in = {n, t->keys, t->value_size >= 0 ? t->arena : NULL, (size_t)t->value_size};
-    const struct sorted all = sort_records(&in, &partitions, w->sort[0], w->sort[1]);
+    const uint8_t *values = t->value_size >= 0 ? t->arena : NULL;
+    /* With epochs the order is needed, so no values are moved. */
+    const struct sort_input in = {n, t->keys, t->epochs ? NULL : values, (size_t)t->value_size};
+    struct sorted all = sort_records(&in, &partitions, w->sort[0], w->sort[1]);
+    if (t->epochs)
+        all.values = values;
     for (uint32_t i = 0; i < n && status == DELTAFS_OK; i = end) {
         const struct sorted from = sorted_from(&all, i, in.value_size);
         uint32_t partition = writer_partition(w, all.keys[i]);
@@ -633,12 +643,33 @@ size_t deltafs_private_writer_put(struct writer *w, int waits, size_t n, const u
             break;
         if (!writer_make_room(w, size))
             return n; /* it would be for nothing */
+        uint32_t first = w->filling->count;
         size_t some = memtable_put_some(w->filling, left, keys, key_stride, values, value_stride, size);
+        memtable_set_epoch(w->filling, first, w->stamp);
         left -= some;
         keys += some * key_stride;
         values += size > 0 ? some * value_stride : 0;
     }
     return n - left;
+}
+
+void deltafs_private_writer_stamp(struct writer *w, uint32_t epoch)
+{
+    w->stamp = epoch;
+}
+
+void deltafs_private_writer_cut_run(struct writer *w)
+{
+    if (w->filling->count == 0)
+        return;
+    queue_put(w->queue, &w->filling);
+    w->filling = queue_take(w->queue);
+}
+
+void deltafs_private_writer_room(const struct writer *w, uint64_t *records, uint64_t *bytes)
+{
+    *records = w->filling->capacity;
+    *bytes = w->filling->value_size < 0 ? w->filling->room : UINT64_MAX;
 }
 
 int deltafs_private_writer_is_local(const struct writer *w)

@@ -26,6 +26,9 @@ struct writer;
  * options' own. */
 DELTAFS_PRIVATE int deltafs_private_writer_configure(struct writer_config *c, const char *path,
                                                      const deltafs_options *o, struct error *e);
+/* The same for a new container of the keys, partitions and values of another one, whose records stay with no writer. */
+DELTAFS_PRIVATE int deltafs_private_writer_configure_like(struct writer_config *c, const struct manifest *m,
+                                                          const char *path, const deltafs_options *o, struct error *e);
 /* The same for an existing container, by its manifest, which the options must not contradict. c->schema is *schema,
  * which the caller frees. */
 DELTAFS_PRIVATE int deltafs_private_writer_inspect(struct writer_config *c, const char *path, const deltafs_options *o,
@@ -78,6 +81,12 @@ DELTAFS_PRIVATE uint64_t deltafs_private_writer_last_records(const struct writer
 DELTAFS_PRIVATE size_t deltafs_private_writer_put(struct writer *w, int waits, size_t n, const uint8_t *keys,
                                                   size_t key_stride, const uint8_t *values, size_t value_stride,
                                                   size_t size);
+/* Where epochs are compacted: the epoch of the records that are put from now on. They are put in the order of key
+ * ranges, and of epochs within a range; a range ends with a run, and has no more records and bytes than there is room
+ * for in one, so that all records of a key are in one run. */
+DELTAFS_PRIVATE void deltafs_private_writer_stamp(struct writer *w, uint32_t epoch);
+DELTAFS_PRIVATE void deltafs_private_writer_cut_run(struct writer *w);
+DELTAFS_PRIVATE void deltafs_private_writer_room(const struct writer *w, uint64_t *records, uint64_t *bytes);
 /* With layout=local: store the first of `n` values in this process's value log. Returns how many, or 0 after an error;
  * *places gets POSITION_SIZE bytes for each, to be put as its value, valid until the next call. */
 DELTAFS_PRIVATE size_t deltafs_private_writer_put_values(struct writer *w, size_t n, const uint8_t *keys,

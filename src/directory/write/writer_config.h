@@ -18,7 +18,8 @@ struct writer_config {
     const char *schema;   /* "" for none */
     const char *volumes;  /* folders that buckets are spread over; of who makes the container, "" for none */
     struct strips strips; /* that the values of the data logs are in */
-    int is_index;         /* it is created as an index over files */
+    uint32_t compacted; /* epochs that are stored together, in the first of them; of who makes the container, else 0 */
+    int is_index;       /* it is created as an index over files */
     enum option_layout place;
     struct manifest_job job; /* with layout=local: the job, */
     uint32_t writer;         /* and which of its writers this process is */

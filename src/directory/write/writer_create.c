@@ -68,6 +68,34 @@ int deltafs_private_writer_configure(struct writer_config *c, const char *path, 
     return status;
 }
 
+int deltafs_private_writer_configure_like(struct writer_config *c, const struct manifest *m, const char *path,
+                                          const deltafs_options *o, struct error *e)
+{
+    struct error why;
+    int status = deltafs_private_writer_configure(c, path, o, &why);
+
+    /* What the options say of values counts no more than what they say of keys. */
+    if (status != DELTAFS_OK && status != DELTAFS_ERR_SCHEMA) {
+        *e = why;
+        return status;
+    }
+    c->keys = m->keys;
+    c->partitions = m->partitions;
+    c->caller_size = m->value_size;
+    c->place = LAYOUT_PARTITIONED;
+    c->schema = m->schema;
+    c->is_index = 0;
+    c->is_async = 0;
+    configure_sizes(c);
+    c->strips = m->strips;
+    if (m->is_local && m->keys == KEYS_U64 && c->codec == CODEC_SNAPPY)
+        status = strips_make(&c->strips, c->schema, e);
+    else
+        status = DELTAFS_OK;
+    configure_block(c, o);
+    return status;
+}
+
 int deltafs_private_writer_share(struct writer_config *c, uint32_t writers, struct error *e)
 {
     if (c->place != LAYOUT_LOCAL)
@@ -145,6 +173,7 @@ int deltafs_private_writer_create_container(struct writer_config *c, struct leas
                          .value_size = c->caller_size,
                          .schema = (char *)(uintptr_t)c->schema,
                          .strips = c->strips,
+                         .compacted = c->compacted,
                          .job = &c->job,
                          .is_index = c->is_index,
                          .is_local = c->place == LAYOUT_LOCAL};
