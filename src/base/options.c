@@ -43,6 +43,9 @@ static const struct option_row rows[OPTION_COUNT] = {
                               "HDF5 library that indexes HDF5 files, also at a close; none: search for one"}},
     [OPTION_INDEX] = {.info = {"index", "DIR", "",
                                "index of a file's rows; none: in the file if it is a logical file, else beside it"}},
+    [OPTION_INDEX_BY] = {.info = {"index_by", "NAME:EXPR;...", "",
+                                  "indexes by value that are written with a directory: 'deltafs select' finds records "
+                                  "by the value of EXPR; see deltafs-mpi(1), index --by"}},
     [OPTION_KEY] = {.info = {"key", "FIELD or DATASET", "",
                              "key of a file's rows, which are indexed by it: a field of the schema, or with a '/' a "
                              "dataset of an HDF5 file; none: no index"}},

@@ -14,6 +14,7 @@ enum option_id {
     OPTION_EXTENTS,
     OPTION_HDF5,
     OPTION_INDEX,
+    OPTION_INDEX_BY,
     OPTION_KEY,
     OPTION_KEYS,
     OPTION_LAYOUT,

@@ -18,7 +18,9 @@ struct deltafs_dir {
     struct writer *writer;
     enum option_keys keys;
     int64_t value_size;
-    struct buffer blob; /* a key of bytes with its value, as they are stored */
+    struct buffer blob;                  /* a key of bytes with its value, as they are stored */
+    const struct dir_follower *follower; /* NULL: none */
+    void *followers;
     struct reader *reader;
 };
 
@@ -127,9 +129,13 @@ static int append_numbers(deltafs_dir *d, const char *call, size_t n, const void
     if (n == 0)
         return DELTAFS_OK;
     status = append_check(d, call, KEYS_U64, keys, values, size);
-    if (status == DELTAFS_OK)
-        return dir_end(d, d->transport->append(d->ctx, n, keys, key_stride, values, value_stride, size, &d->error));
-    d->transport->fail(d->ctx, &d->error);
+    if (status != DELTAFS_OK) {
+        d->transport->fail(d->ctx, &d->error);
+        return dir_end(d, status);
+    }
+    status = d->transport->append(d->ctx, n, keys, key_stride, values, value_stride, size, &d->error);
+    if (status == DELTAFS_OK && d->follower)
+        d->follower->append(d->followers, n, keys, key_stride, values, value_stride);
     return dir_end(d, status);
 }
 
@@ -220,8 +226,23 @@ int deltafs_epoch_cancel(deltafs_dir *d, const char *why)
 int deltafs_epoch_end(deltafs_dir *d, uint64_t label)
 {
     int status = dir_must_write(d, "deltafs_epoch_end");
+    uint64_t last = 0;
 
-    return status == DELTAFS_OK ? dir_end(d, d->transport->epoch_end(d->ctx, label, &d->error)) : status;
+    if (status != DELTAFS_OK)
+        return status;
+    int is_new = !d->follower || !deltafs_private_writer_last_label(d->writer, &last) || label > last;
+    status = d->transport->epoch_end(d->ctx, label, &d->error);
+    /* Records that the option old_label keeps for the next label stay with the followers, too. */
+    int is_kept = status == DELTAFS_ERR_LABEL && deltafs_private_writer_old_label(d->writer) == OLD_LABEL_KEEP;
+    if (d->follower && !is_kept)
+        d->follower->epoch_end(d->followers, label, status == DELTAFS_OK && is_new);
+    return dir_end(d, status);
+}
+
+void dir_follow(deltafs_dir *d, const struct dir_follower *follower, void *ctx)
+{
+    d->follower = follower;
+    d->followers = ctx;
 }
 
 int deltafs_epoch_wait(deltafs_dir *d)
@@ -254,6 +275,9 @@ int deltafs_close(deltafs_dir *d)
         return DELTAFS_OK;
     if (d->transport)
         status = d->transport->close(d->ctx, deltafs_private_thread_error());
+    if (d->follower)
+        status =
+            error_first(status, d->follower->close(d->followers, error_after(status, deltafs_private_thread_error())));
     reader_close(d->reader);
     deltafs_private_dir_free(d);
     return status;

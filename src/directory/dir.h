@@ -23,6 +23,15 @@ struct dir_transport {
     int (*close)(void *ctx, struct error *e); /* frees ctx, whatever it returns */
 };
 
+/* What gets all that a writing handle gets, and learns how each epoch ended: indexes by value. */
+struct dir_follower {
+    void (*append)(void *ctx, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
+                   size_t value_stride);
+    void (*epoch_end)(void *ctx, uint64_t label, int is_committed);
+    int (*close)(void *ctx, struct error *e); /* frees ctx */
+};
+void dir_follow(deltafs_dir *d, const struct dir_follower *follower, void *ctx);
+
 /* A handle that writes by `transport`, into `writer` here; takes over `ctx` on success. */
 DELTAFS_PRIVATE int deltafs_private_dir_attach(const struct dir_transport *transport, void *ctx, struct writer *writer,
                                                const struct writer_config *c, deltafs_dir **out, struct error *e);

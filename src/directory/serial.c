@@ -233,35 +233,3 @@ int serial_open_directory(const char *path, const deltafs_options *o, int is_reo
     free(schema);
     return status;
 }
-
-/* `call` is the public function, for messages. */
-static int open_to_write(const char *call, const char *path, const deltafs_options *options, int is_reopening,
-                         deltafs_dir **out)
-{
-    struct error *e = deltafs_private_thread_error();
-    deltafs_options *defaults = NULL;
-    int status = DELTAFS_OK;
-
-    if (!path || !*path || !out)
-        return error_set(e, DELTAFS_ERR_INVALID, "%s: path and out must be given", call);
-    char *whole = path_absolute(path);
-    if (!whole)
-        status = error_no_memory(e, strlen(path), "a path");
-    else if (!options)
-        status = deltafs_options_create(&defaults);
-    if (status == DELTAFS_OK)
-        status = serial_open_directory(whole, options ? options : defaults, is_reopening, 0, out, e);
-    deltafs_options_destroy(defaults);
-    free(whole);
-    return status;
-}
-
-int deltafs_create(const char *path, const deltafs_options *options, deltafs_dir **out)
-{
-    return open_to_write("deltafs_create", path, options, 0, out);
-}
-
-int deltafs_reopen(const char *path, const deltafs_options *options, deltafs_dir **out)
-{
-    return open_to_write("deltafs_reopen", path, options, 1, out);
-}

@@ -9,8 +9,10 @@
 #ifndef DELTAFS_QUERY_VALUE_INDEX_H
 #define DELTAFS_QUERY_VALUE_INDEX_H
 
+#include <limits.h>
 #include "base/collective.h"
 #include "directory/format/manifest.h"
+#include "io/io_format.h"
 #include "query/columns.h"
 
 #define VALUE_INDEX_KEY   "source_key"  /* the first column of an index's records, */
@@ -26,12 +28,54 @@ uint64_t value_index_code(double value);
 int value_index_fingerprint(const struct manifest *m, const deltafs_schema *schema, const struct expr *x,
                             uint64_t label, uint64_t *out, struct error *e);
 
-/* What is made, by the ranks of `group`. */
-struct value_index_maker {
+/* "NAME:EXPRESSION +COLUMN...", taken apart. */
+struct value_request {
+    char name[NAME_MAX + 1];
+    char *value;  /* the expression */
+    char *fields; /* columns to carry, separated by commas; "": none */
+};
+
+/* From `length` bytes; free it also after an error. */
+int value_request_take(struct value_request *r, const char *text, size_t length, struct error *e);
+void value_request_fini(struct value_request *r);
+
+/* The index that there is. */
+struct value_index_state {
+    int is_made, has_epochs;
+    uint64_t last;                /* the label of its last epoch */
+    char made_of[UUID_TEXT_SIZE]; /* of the directory; the caller's */
+};
+
+/* By one rank: look for the index of the directory at `of`. DELTAFS_ERR_INVALID: it is another's. */
+int value_index_look(const char *of, const struct value_request *r, struct value_index_state *s, struct error *e);
+/* Collective: what that rank has found. */
+int value_index_agree(const struct collective *group, struct value_index_state *s, struct error *e);
+
+/* Who writes an index: the ranks of `group`. */
+struct value_index_ranks {
     const struct collective *group;
-    /* Open the index for writing with all ranks: a new one, unless it is made. */
+    /* Open a directory for writing with all ranks: a new one, unless it is made. */
     int (*open)(void *ctx, int is_made, const char *path, const deltafs_options *options, deltafs_dir **out);
     void *ctx;
+};
+
+/* Collective: open it for writing, with the options of rank 0. */
+int value_index_open(const struct value_index_ranks *ranks, const char *of, const struct value_request *r,
+                     const struct value_index_state *s, const deltafs_options *o, deltafs_dir **out, struct error *e);
+/* Collective: what was computed of the epoch that ends next. */
+int value_index_print(deltafs_dir *index, uint64_t label, uint64_t print, struct error *e);
+
+/* Collective: write the indexes that the option index_by asks for, `text`, together with the directory that is open for
+ * writing. `o`: rank 0's options of it. After an error the caller closes the directory. */
+DELTAFS_PRIVATE int deltafs_private_value_index_follow(deltafs_dir *d, const char *path, const char *text,
+                                                       const struct value_index_ranks *ranks, const deltafs_options *o,
+                                                       struct error *e);
+/* Leave a part of the option memory to the indexes: *out is a copy of `o` to be destroyed, or NULL if there is nothing
+ * to change. */
+DELTAFS_PRIVATE int deltafs_private_value_index_share(const deltafs_options *o, deltafs_options **out, struct error *e);
+
+struct value_index_maker {
+    const struct value_index_ranks *ranks;
     const deltafs_options *options;
     uint64_t epochs, records; /* of this rank: what was indexed */
 };

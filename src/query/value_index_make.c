@@ -1,5 +1,4 @@
 /* Making value indexes. */
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,81 +8,25 @@
 #include "directory/read/reader.h"
 #include "query/value_index.h"
 
-/* What is to be indexed, taken apart. */
-struct request {
-    char name[NAME_MAX + 1];
-    char *value;  /* the expression */
-    char *fields; /* columns to carry, separated by commas; "": none */
-};
-
 /* One index that is being made. */
 struct making {
     struct value_index_maker *maker;
     const char *path;
-    struct request request;
-    char index_path[PATH_ROOM];
-    uint64_t is_made, has_epochs; /* the index that there is; */
-    uint64_t last;                /* the label of its last epoch */
+    struct value_request request;
+    struct value_index_state state; /* of the index that there is */
     deltafs_dir *source, *index;
     struct reader *reader; /* of `source` */
     struct expr *value;
-    deltafs_schema *schema;       /* of the source */
-    char made_of[UUID_TEXT_SIZE]; /* the UUID of the source */
+    deltafs_schema *schema; /* of the source */
     struct buffer keys, values;
 };
-
-/* ---- The request ---- */
-
-/* The columns to carry are at the end: " +NAME +NAME". Returns where they begin. */
-static char *request_carried(char *text)
-{
-    char *end = text + strlen(text), *at = end;
-
-    for (;;) {
-        while (at > text && (isalnum((unsigned char)at[-1]) || at[-1] == '_' || at[-1] == '.'))
-            at--;
-        if (at == end || at < text + 3 || at[-1] != '+' || at[-2] != ' ')
-            return end;
-        at -= 2;
-        while (at > text && at[-1] == ' ')
-            at--;
-        end = at;
-    }
-}
-
-static int request_take(struct request *r, const char *text, struct error *e)
-{
-    const char *colon = strchr(text, ':');
-    size_t n = colon ? (size_t)(colon - text) : 0;
-
-    if (n == 0 || n >= sizeof r->name)
-        return error_set(e, DELTAFS_ERR_INVALID,
-                         "index '%s': give NAME:EXPRESSION, such as energy:ux*ux+uy*uy+uz*uz; columns to carry follow "
-                         "it, each with a space and a '+' before it",
-                         text);
-    memcpy(r->name, text, n);
-    r->name[n] = '\0';
-    r->value = strdup(colon + 1);
-    r->fields = calloc(strlen(text) + 1, 1);
-    if (!r->value || !r->fields)
-        return error_no_memory(e, strlen(text), "an index");
-    char *from = request_carried(r->value), *to = r->fields;
-    for (const char *p = from; *p; p++) {
-        if (*p == '+' && to > r->fields)
-            *to++ = ',';
-        else if (*p != '+' && *p != ' ')
-            *to++ = *p;
-    }
-    *from = '\0';
-    return DELTAFS_OK;
-}
 
 /* ---- The computed column ---- */
 
 /* By one rank: the expression has the name of the index. */
 static int making_define(const struct making *m, struct error *e)
 {
-    const struct request *r = &m->request;
+    const struct value_request *r = &m->request;
     struct deltafs_attribute a = {.struct_size = sizeof a};
     deltafs_dir *d;
     int status = error_of_call(deltafs_open(m->path, m->maker->options, &d), e);
@@ -105,57 +48,6 @@ static int making_define(const struct making *m, struct error *e)
     return error_of_call(deltafs_attribute_set_closed(m->path, &a), e);
 }
 
-/* ---- The index that there is ---- */
-
-static int making_refuse(const struct making *m, const char *why, struct error *e)
-{
-    return error_set(e, DELTAFS_ERR_INVALID, "%s: is %s; remove it before: deltafs rm %s", m->index_path, why,
-                     m->index_path);
-}
-
-static int is_text(deltafs_dir *d, const char *name, const char *text)
-{
-    struct deltafs_attribute a = {.struct_size = sizeof a};
-
-    return deltafs_attribute_get(d, name, UINT64_MAX, &a) == DELTAFS_OK && a.type == DELTAFS_ATTRIBUTE_TEXT &&
-           strcmp(a.value, text) == 0;
-}
-
-/* By one rank: whether there is an index, of this expression and directory, and its last epoch. */
-static int making_look(struct making *m, struct error *e)
-{
-    struct deltafs_stat stat = {.struct_size = sizeof stat};
-    struct io io = io_default();
-    char folder[PATH_ROOM];
-    deltafs_dir *d;
-
-    io_path_in(folder, m->path, "%s", VALUE_INDEX_FOLDER);
-    int status = io_mkdir(&io, folder, e);
-    if (status != DELTAFS_OK && status != DELTAFS_ERR_EXISTS)
-        return status;
-    status = deltafs_open(m->index_path, m->maker->options, &d);
-    if (status == DELTAFS_ERR_NOT_FOUND)
-        return DELTAFS_OK;
-    if (status != DELTAFS_OK)
-        return error_of_call(status, e);
-    status = deltafs_stat(d, &stat);
-    m->is_made = 1;
-    if (status == DELTAFS_OK && stat.epochs > 0) {
-        struct deltafs_epoch_stat last = {.struct_size = sizeof last};
-        status = deltafs_epoch_stat(d, stat.epochs - 1, &last);
-        m->has_epochs = 1;
-        m->last = last.label;
-    }
-    if (status != DELTAFS_OK)
-        error_of_call(status, e);
-    else if (!is_text(d, VALUE_INDEX_MADE, m->made_of))
-        status = making_refuse(m, "the index of another directory", e);
-    else if (!is_text(d, VALUE_INDEX_VALUE, m->request.value))
-        status = making_refuse(m, "the index of another expression", e);
-    deltafs_close(d);
-    return status;
-}
-
 /* ---- Opening ---- */
 
 static int making_open_source(struct making *m, struct error *e)
@@ -168,7 +60,7 @@ static int making_open_source(struct making *m, struct error *e)
     if (status != DELTAFS_OK)
         return status;
     const struct manifest *of = &m->reader->manifest;
-    memcpy(m->made_of, of->uuid_text, sizeof m->made_of);
+    memcpy(m->state.made_of, of->uuid_text, sizeof of->uuid_text);
     if (of->keys == KEYS_BYTES)
         return error_set(e, DELTAFS_ERR_MODE, "%s: its keys are bytes; an index by value needs numbers", m->path);
     if (of->schema[0] == '\0')
@@ -214,21 +106,11 @@ static int making_open_index(struct making *m, struct error *e)
     if (status == DELTAFS_OK)
         status = making_schema(m, o, e);
     e->status = status;
-    status = collective_agree(maker->group, e);
+    status = collective_agree(maker->ranks->group, e);
     if (status == DELTAFS_OK)
-        status = error_of_call(maker->open(maker->ctx, m->is_made > 0, m->index_path, o, &m->index), e);
+        status = value_index_open(maker->ranks, m->path, &m->request, &m->state, o, &m->index, e);
     deltafs_options_destroy(o);
     return status;
-}
-
-/* Collective. */
-static int making_set(const struct making *m, const char *name, uint64_t from, int type, const void *value,
-                      struct error *e)
-{
-    const struct deltafs_attribute a = {
-        .struct_size = sizeof a, .name = name, .from = from, .type = type, .count = 1, .value = value};
-
-    return error_of_call(deltafs_attribute_set(m->index, &a), e);
 }
 
 /* ---- Epochs ---- */
@@ -260,7 +142,7 @@ static int making_append(struct making *m, const struct deltafs_record *row, siz
 /* This rank's part of an epoch. */
 static int making_part(struct making *m, uint64_t label, struct error *e)
 {
-    const struct collective *group = m->maker->group;
+    const struct collective *group = m->maker->ranks->group;
     const struct deltafs_range range = {label, label};
     char *fields = malloc(strlen(m->request.name) + strlen(m->request.fields) + 2);
     struct deltafs_select_options o = {
@@ -292,9 +174,9 @@ static int making_epoch(struct making *m, uint64_t label, struct error *e)
         DELTAFS_OK)
         return DELTAFS_OK;
     e->status = making_part(m, label, e);
-    int status = collective_agree(m->maker->group, e);
+    int status = collective_agree(m->maker->ranks->group, e);
     if (status == DELTAFS_OK)
-        status = making_set(m, VALUE_INDEX_PRINT, label, DELTAFS_ATTRIBUTE_U8, &print, e);
+        status = value_index_print(m->index, label, print, e);
     if (status == DELTAFS_OK)
         status = error_of_call(deltafs_epoch_end(m->index, label), e);
     m->maker->epochs += status == DELTAFS_OK;
@@ -306,10 +188,9 @@ static int making_epoch(struct making *m, uint64_t label, struct error *e)
 /* Collective. */
 static int making_begin(struct making *m, const char *text, struct error *e)
 {
-    const struct collective *group = m->maker->group;
-    int status = request_take(&m->request, text, e);
+    const struct collective *group = m->maker->ranks->group;
+    int status = value_request_take(&m->request, text, strlen(text), e);
 
-    io_path_in(m->index_path, m->path, "%s/%s", VALUE_INDEX_FOLDER, m->request.name);
     if (status == DELTAFS_OK && group->rank == 0)
         status = making_define(m, e);
     e->status = status;
@@ -317,15 +198,11 @@ static int making_begin(struct making *m, const char *text, struct error *e)
     if (status == DELTAFS_OK) {
         e->status = making_open_source(m, e);
         if (e->status == DELTAFS_OK && group->rank == 0)
-            e->status = making_look(m, e);
+            e->status = value_index_look(m->path, &m->request, &m->state, e);
         status = collective_agree(group, e);
     }
-    uint64_t known[] = {m->is_made, m->has_epochs, m->last};
     if (status == DELTAFS_OK)
-        status = collective_max(group, known, 3, e);
-    m->is_made = known[0];
-    m->has_epochs = known[1];
-    m->last = known[2];
+        status = value_index_agree(group, &m->state, e);
     return status == DELTAFS_OK ? making_open_index(m, e) : status;
 }
 
@@ -334,12 +211,8 @@ static int making_epochs(struct making *m, struct error *e)
     const struct manifest *of = &m->reader->manifest;
     int status = DELTAFS_OK;
 
-    if (!m->is_made)
-        status = making_set(m, VALUE_INDEX_MADE, 0, DELTAFS_ATTRIBUTE_TEXT, m->made_of, e);
-    if (status == DELTAFS_OK && !m->is_made)
-        status = making_set(m, VALUE_INDEX_VALUE, 0, DELTAFS_ATTRIBUTE_TEXT, m->request.value, e);
     for (size_t i = 0; i < of->epoch_count && status == DELTAFS_OK; i++)
-        if (!m->has_epochs || of->epoch[i].label > m->last)
+        if (!m->state.has_epochs || of->epoch[i].label > m->state.last)
             status = making_epoch(m, of->epoch[i].label, e);
     return status;
 }
@@ -362,8 +235,7 @@ int deltafs_private_value_index_make(struct value_index_maker *maker, const char
     deltafs_close(m.source);
     expr_destroy(m.value);
     deltafs_schema_destroy(m.schema);
-    free(m.request.value);
-    free(m.request.fields);
+    value_request_fini(&m.request);
     buffer_fini(&m.keys);
     buffer_fini(&m.values);
     return status;

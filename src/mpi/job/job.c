@@ -445,6 +445,7 @@ void job_free(struct job *j)
     if (j->stats_fd >= 0)
         close(j->stats_fd);
     free(j->path);
+    free(j->index_by);
     pthread_mutex_destroy(&j->lock);
     mpi_group_destroy(&j->group);
 }

@@ -24,6 +24,7 @@ struct job {
     atomic_int is_closing;   /* the thread is to end */
     int has_stats, stats_fd; /* on rank 0; -1 elsewhere */
     char *path;              /* on rank 0 */
+    char *index_by;          /* the option; NULL: there are none */
     uint64_t appended, epochs;
 };
 

@@ -7,6 +7,7 @@
 #include "directory/format/partition.h"
 #include "mpi/job/job.h"
 #include "mpi/shuffle/ring.h"
+#include "query/value_index.h"
 
 #define MEMORY_PERCENT  3 /* of the node, for the option memory at auto */
 #define MEMORY_AUTO_MIN (16u << 20)
@@ -15,7 +16,7 @@
 struct job_plan {
     struct writer_config config; /* the pointers mean nothing elsewhere */
     struct plan_options wanted;
-    int has_thread, has_stats;
+    int has_thread, has_stats, has_indexes;
 };
 
 struct job_call {
@@ -25,13 +26,15 @@ struct job_call {
 };
 
 /* Rank 0: options into a plan. */
-static int job_make_plan(struct job *j, const struct job_call *call, struct bytes *out, struct error *e)
+static int job_make_plan(struct job *j, const struct job_call *call, const deltafs_options *o, struct bytes *out,
+                         struct error *e)
 {
-    const deltafs_options *o = call->options;
+    const char *index_by = deltafs_private_options_text(o, OPTION_INDEX_BY);
     uint64_t partitions = deltafs_private_options_number(o, OPTION_PARTITIONS);
     uint32_t ranks = (uint32_t)j->group.ranks;
     struct job_plan plan = {.has_thread = deltafs_private_options_number(o, OPTION_PROGRESS) == PROGRESS_THREAD,
-                            .has_stats = deltafs_private_options_number(o, OPTION_STATS) != 0};
+                            .has_stats = deltafs_private_options_number(o, OPTION_STATS) != 0,
+                            .has_indexes = *index_by != '\0'};
     char *schema = NULL;
     int status = call->is_reopening ? deltafs_private_writer_inspect(&plan.config, call->path, o, &schema, e)
                                     : deltafs_private_writer_configure(&plan.config, call->path, o, e);
@@ -50,7 +53,48 @@ static int job_make_plan(struct job *j, const struct job_call *call, struct byte
         status = bytes_append(out, call->path, strlen(call->path) + 1, e);
     if (status == DELTAFS_OK)
         status = bytes_append(out, plan.config.schema, strlen(plan.config.schema) + 1, e);
+    if (status == DELTAFS_OK)
+        status = bytes_append(out, index_by, strlen(index_by) + 1, e);
     free(schema);
+    return status;
+}
+
+/* Rank 0: the same, with the memory that indexes by value leave. */
+static int job_share_memory(struct job *j, const struct job_call *call, struct bytes *out, struct error *e)
+{
+    deltafs_options *shared = NULL;
+    int status = deltafs_private_value_index_share(call->options, &shared, e);
+
+    if (status == DELTAFS_OK)
+        status = job_make_plan(j, call, shared ? shared : call->options, out, e);
+    deltafs_options_destroy(shared);
+    return status;
+}
+
+static int job_open_index(void *ctx, int is_made, const char *path, const deltafs_options *options, deltafs_dir **out)
+{
+    MPI_Comm comm = ((struct job *)ctx)->group.comm;
+
+    return is_made ? deltafs_mpi_reopen(comm, path, options, out) : deltafs_mpi_create(comm, path, options, out);
+}
+
+/* Collective: the indexes by value of the directory that has just been opened. If they fail, it is closed. */
+static int job_follow(struct job *j, const struct job_call *call, deltafs_dir **dir, struct error *e)
+{
+    const struct collective group = mpi_group_collective(&j->group);
+    const struct value_index_ranks ranks = {.group = &group, .open = job_open_index, .ctx = j};
+    struct error own = {.status = DELTAFS_OK};
+    char *path = j->group.rank == 0 ? strdup(j->path) : NULL;
+    int status = deltafs_private_value_index_follow(*dir, path ? path : "", j->index_by, &ranks, call->options, &own);
+
+    if (status != DELTAFS_OK) {
+        deltafs_close(*dir);
+        if (path && !call->is_reopening)
+            deltafs_remove(path);
+        *dir = NULL;
+        *e = own;
+    }
+    free(path);
     return status;
 }
 
@@ -58,7 +102,7 @@ static int job_make_plan(struct job *j, const struct job_call *call, struct byte
 static int job_share_plan(struct job *j, const struct job_call *call, struct job_plan *plan, struct bytes *bytes,
                           struct error *e)
 {
-    e->status = j->group.rank == 0 ? job_make_plan(j, call, bytes, e) : DELTAFS_OK;
+    e->status = j->group.rank == 0 ? job_share_memory(j, call, bytes, e) : DELTAFS_OK;
     mpi_broadcast_bytes(&j->group, bytes, e);
     if (mpi_agree(&j->group, e) != DELTAFS_OK)
         return e->status;
@@ -209,7 +253,7 @@ static int job_make(struct job *j, struct job_plan *plan, deltafs_dir **out, str
 }
 
 /* Collective: all that can fail differently on different ranks is agreed upon step by step. */
-static int job_create(struct job *j, const struct job_call *call, deltafs_dir **out, struct error *e)
+static int job_create(struct job *j, const struct job_call *call, int *has_indexes, deltafs_dir **out, struct error *e)
 {
     struct bytes bytes = {{0}, 0};
     struct job_plan plan;
@@ -228,6 +272,10 @@ static int job_create(struct job *j, const struct job_call *call, deltafs_dir **
     }
     if (status == DELTAFS_OK)
         status = job_make(j, &plan, out, e);
+    /* What is missing here for lack of memory is found missing when the indexes are opened. */
+    if (status == DELTAFS_OK && plan.has_indexes)
+        j->index_by = strdup(plan.config.schema + strlen(plan.config.schema) + 1);
+    *has_indexes = plan.has_indexes;
     buffer_fini(&bytes.buffer);
     return status;
 }
@@ -258,6 +306,7 @@ static int job_open_to_write(const char *name, MPI_Comm comm, struct job_call ca
     struct error *e = deltafs_private_thread_error(), own = {0};
     deltafs_options *defaults = NULL;
     struct rank_group *group;
+    int has_indexes = 0;
 
     if (mpi_group_create(comm, sizeof(struct job), job_wait, &group, e) != DELTAFS_OK)
         return e->status;
@@ -278,13 +327,15 @@ static int job_open_to_write(const char *name, MPI_Comm comm, struct job_call ca
         call.options = defaults;
     int status = mpi_agree(group, &own);
     if (status == DELTAFS_OK)
-        status = job_create(j, &call, out, &own);
-    deltafs_options_destroy(defaults);
+        status = job_create(j, &call, &has_indexes, out, &own);
     pthread_mutex_unlock(&j->lock);
     if (status == DELTAFS_OK) {
         job_register(j);
+        status = has_indexes ? job_follow(j, &call, out, e) : DELTAFS_OK;
+        deltafs_options_destroy(defaults);
         return status;
     }
+    deltafs_options_destroy(defaults);
     if (status == DELTAFS_ERR_EXISTS || status == DELTAFS_ERR_BUSY)
         job_blame_launcher(&own);
     job_stop_thread(j);

@@ -24,7 +24,8 @@ int deltafs_mpi_index_by(MPI_Comm comm, const char *path, const char *index, con
     status = mpi_agree(&j->group, &own);
     if (status == DELTAFS_OK) {
         const struct collective group = mpi_group_collective(&j->group);
-        struct value_index_maker maker = {.group = &group, .open = mpi_open, .ctx = &j->group, .options = options};
+        const struct value_index_ranks ranks = {.group = &group, .open = mpi_open, .ctx = &j->group};
+        struct value_index_maker maker = {.ranks = &ranks, .options = options};
         status = deltafs_private_value_index_make(&maker, path, index, &own);
         *epochs = maker.epochs;
         *records = maker.records;

@@ -1,0 +1,160 @@
+/* What is to be indexed by value, and the index that there may be. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "query/value_index.h"
+
+/* ---- The request ---- */
+
+/* The columns to carry are at the end: " +NAME +NAME". Returns where they begin. */
+static char *request_carried(char *text)
+{
+    char *end = text + strlen(text), *at = end;
+
+    for (;;) {
+        while (at > text && (isalnum((unsigned char)at[-1]) || at[-1] == '_' || at[-1] == '.'))
+            at--;
+        if (at == end || at < text + 3 || at[-1] != '+' || at[-2] != ' ')
+            return end;
+        at -= 2;
+        while (at > text && at[-1] == ' ')
+            at--;
+        end = at;
+    }
+}
+
+int value_request_take(struct value_request *r, const char *text, size_t length, struct error *e)
+{
+    const char *colon = memchr(text, ':', length);
+    size_t n = colon ? (size_t)(colon - text) : 0;
+
+    if (n == 0 || n >= sizeof r->name)
+        return error_set(e, DELTAFS_ERR_INVALID,
+                         "index '%.*s': give NAME:EXPRESSION, such as energy:ux*ux+uy*uy+uz*uz; columns to carry "
+                         "follow it, each with a space and a '+' before it",
+                         (int)length, text);
+    memcpy(r->name, text, n);
+    r->name[n] = '\0';
+    r->value = strndup(colon + 1, length - n - 1);
+    r->fields = calloc(length + 1, 1);
+    if (!r->value || !r->fields)
+        return error_no_memory(e, length, "an index");
+    char *from = request_carried(r->value), *to = r->fields;
+    for (const char *p = from; *p; p++) {
+        if (*p == '+' && to > r->fields)
+            *to++ = ',';
+        else if (*p != '+' && *p != ' ')
+            *to++ = *p;
+    }
+    *from = '\0';
+    return DELTAFS_OK;
+}
+
+void value_request_fini(struct value_request *r)
+{
+    free(r->value);
+    free(r->fields);
+}
+
+/* ---- The index ---- */
+
+static char *index_path(char path[PATH_ROOM], const char *of, const struct value_request *r)
+{
+    return io_path_in(path, of, "%s/%s", VALUE_INDEX_FOLDER, r->name);
+}
+
+static int is_text(deltafs_dir *d, const char *name, const char *text)
+{
+    struct deltafs_attribute a = {.struct_size = sizeof a};
+
+    return deltafs_attribute_get(d, name, UINT64_MAX, &a) == DELTAFS_OK && a.type == DELTAFS_ATTRIBUTE_TEXT &&
+           strcmp(a.value, text) == 0;
+}
+
+static int look_refuse(const char *path, const char *why, struct error *e)
+{
+    return error_set(e, DELTAFS_ERR_INVALID, "%s: is %s; remove it before: deltafs rm %s", path, why, path);
+}
+
+/* Of the index that is open. */
+static int look_into(deltafs_dir *d, const char *path, const struct value_request *r, struct value_index_state *s,
+                     struct error *e)
+{
+    struct deltafs_epoch_stat last = {.struct_size = sizeof last};
+    struct deltafs_stat stat = {.struct_size = sizeof stat};
+    int status = error_of_call(deltafs_stat(d, &stat), e);
+
+    if (status == DELTAFS_OK && stat.epochs > 0)
+        status = error_of_call(deltafs_epoch_stat(d, stat.epochs - 1, &last), e);
+    if (status != DELTAFS_OK)
+        return status;
+    s->is_made = 1;
+    s->has_epochs = stat.epochs > 0;
+    s->last = last.label;
+    if (!is_text(d, VALUE_INDEX_MADE, s->made_of))
+        return look_refuse(path, "the index of another directory", e);
+    return is_text(d, VALUE_INDEX_VALUE, r->value) ? DELTAFS_OK
+                                                   : look_refuse(path, "the index of another expression", e);
+}
+
+int value_index_look(const char *of, const struct value_request *r, struct value_index_state *s, struct error *e)
+{
+    struct io io = io_default();
+    char path[PATH_ROOM];
+    deltafs_dir *d;
+    int status = io_mkdir(&io, io_path_in(path, of, VALUE_INDEX_FOLDER), e);
+
+    if (status != DELTAFS_OK && status != DELTAFS_ERR_EXISTS)
+        return status;
+    status = deltafs_open(index_path(path, of, r), NULL, &d);
+    if (status == DELTAFS_ERR_NOT_FOUND)
+        return DELTAFS_OK;
+    if (status != DELTAFS_OK)
+        return error_of_call(status, e);
+    status = look_into(d, path, r, s, e);
+    deltafs_close(d);
+    return status;
+}
+
+int value_index_agree(const struct collective *group, struct value_index_state *s, struct error *e)
+{
+    uint64_t known[] = {(uint64_t)s->is_made, (uint64_t)s->has_epochs, s->last};
+    int status = collective_max(group, known, 3, e);
+
+    s->is_made = known[0] > 0;
+    s->has_epochs = known[1] > 0;
+    s->last = known[2];
+    return status;
+}
+
+static int index_set(deltafs_dir *index, const char *name, uint64_t from, int type, const void *value, struct error *e)
+{
+    const struct deltafs_attribute a = {
+        .struct_size = sizeof a, .name = name, .from = from, .type = type, .count = 1, .value = value};
+
+    return error_of_call(deltafs_attribute_set(index, &a), e);
+}
+
+int value_index_print(deltafs_dir *index, uint64_t label, uint64_t print, struct error *e)
+{
+    return index_set(index, VALUE_INDEX_PRINT, label, DELTAFS_ATTRIBUTE_U8, &print, e);
+}
+
+int value_index_open(const struct value_index_ranks *ranks, const char *of, const struct value_request *r,
+                     const struct value_index_state *s, const deltafs_options *o, deltafs_dir **out, struct error *e)
+{
+    char path[PATH_ROOM];
+    int status = error_of_call(ranks->open(ranks->ctx, s->is_made, index_path(path, of, r), o, out), e);
+
+    if (status != DELTAFS_OK || s->is_made)
+        return status;
+    status = index_set(*out, VALUE_INDEX_MADE, 0, DELTAFS_ATTRIBUTE_TEXT, s->made_of, e);
+    if (status == DELTAFS_OK)
+        status = index_set(*out, VALUE_INDEX_VALUE, 0, DELTAFS_ATTRIBUTE_TEXT, r->value, e);
+    if (status == DELTAFS_OK)
+        return status;
+    deltafs_close(*out);
+    *out = NULL;
+    return status;
+}
