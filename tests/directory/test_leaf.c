@@ -16,6 +16,7 @@ struct record {
     uint32_t cursor; /* its run, as an index */
     uint32_t run;    /* and as a number */
     uint64_t rank;   /* of the run */
+    uint32_t epoch;
     struct leaf_place place;
 };
 
@@ -28,6 +29,7 @@ struct sample {
     uint32_t runs;
     struct record *record;
     uint32_t count;
+    int has_epochs;
 };
 
 static int record_compare(const void *a, const void *b)
@@ -89,6 +91,12 @@ static void sample_init(struct sample *s, struct rng *r, enum key_kind kind, uin
         sample_cut(s, c, s->record + first, at - first, r);
     }
     qsort(s->record, count, sizeof *s->record, record_compare);
+    s->has_epochs = rng_below(r, 2) == 0;
+    for (uint32_t i = 0; i < count; i++) {
+        int is_expected = rng_below(r, 4) > 0, is_next = i > 0 && s->record[i].key == s->record[i - 1].key;
+        s->record[i].epoch = is_next ? s->record[i - 1].epoch + (is_expected ? 1 : (uint32_t)rng_below(r, 1000))
+                                     : (is_expected ? 0 : (uint32_t)rng_below(r, 1000));
+    }
 }
 
 static void sample_fini(struct sample *s)
@@ -105,14 +113,15 @@ static uint8_t *sample_encode(struct sample *s, uint32_t first, uint32_t n, size
     struct buffer out = {0};
     struct error e;
     uint64_t *keys = malloc(n * sizeof *keys);
-    uint32_t *cursors = malloc(n * sizeof *cursors);
+    uint32_t *cursors = malloc(n * sizeof *cursors), *epochs = malloc(n * sizeof *epochs);
 
-    CHECK(keys && cursors);
+    CHECK(keys && cursors && epochs);
     for (uint32_t i = 0; i < n; i++) {
         keys[i] = s->record[first + i].key;
         cursors[i] = s->record[first + i].cursor;
+        epochs[i] = s->record[first + i].epoch;
     }
-    struct leaf_input in = {keys, cursors, n, s->cursor, s->runs, s->scratch, 0, NULL};
+    struct leaf_input in = {keys, cursors, n, s->cursor, s->runs, s->scratch, 0, s->has_epochs ? epochs : NULL};
     CHECK_IS(leaf_encode(&in, &here, SEED, &out, length, &e), DELTAFS_OK);
     uint8_t *bytes = calloc(1, *length + LEAF_SLACK);
     CHECK(bytes != NULL);
@@ -120,6 +129,7 @@ static uint8_t *sample_encode(struct sample *s, uint32_t first, uint32_t n, size
     buffer_fini(&out);
     free(keys);
     free(cursors);
+    free(epochs);
     return bytes;
 }
 
@@ -150,6 +160,22 @@ static int is_place(const struct leaf_place *a, const struct leaf_place *b)
 {
     return a->at.offset == b->at.offset && a->at.length == b->at.length && a->at.count == b->at.count &&
            a->run == b->run && a->block == b->block && a->record == b->record;
+}
+
+/* The epochs of all records, and of those of some keys. */
+static void check_epochs(const struct leaf *leaf, const struct record *want, uint32_t n, struct rng *r)
+{
+    struct leaf_epochs all = leaf_epochs_begin(leaf), some = all;
+    int is_left_out = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        int is_first = i == 0 || want[i].key != want[i - 1].key;
+        CHECK_IS(leaf_epochs_next(&all, i, is_first), want[i].epoch);
+        if (is_first)
+            is_left_out = rng_below(r, 2) == 0;
+        if (!is_left_out)
+            CHECK_IS(leaf_epochs_next(&some, i, is_first), want[i].epoch);
+    }
 }
 
 static void check_leaf(struct leaf *leaf, const uint8_t *bytes, size_t length, const struct record *want, uint32_t n,
@@ -189,6 +215,8 @@ static void check_leaf(struct leaf *leaf, const uint8_t *bytes, size_t length, c
     }
     check_absent(leaf, want, n, 0);
     check_absent(leaf, want, n, UINT64_MAX);
+    if (leaf->epochs)
+        check_epochs(leaf, want, n, r);
     free(keys);
     free(runs);
 }
@@ -206,6 +234,7 @@ static void check_sample(struct rng *r, enum key_kind kind, uint32_t runs, uint3
         n = n < count - at ? n : count - at;
         uint8_t *bytes = sample_encode(&s, at, n, &length);
         check_leaf(&leaf, bytes, length, s.record + at, n, r);
+        CHECK((leaf.epochs != NULL) == s.has_epochs);
         free(bytes);
     }
     leaf_fini(&leaf);
@@ -359,6 +388,11 @@ static void use_leaf(const struct leaf *leaf, struct rng *r)
         leaf_seek(leaf, leaf_run_of(leaf, i), i, &place);
         found = leaf_find(leaf, keys[i], &first);
         CHECK(found <= leaf->count && (found == 0 || first <= leaf->count - found));
+    }
+    if (leaf->epochs) {
+        struct leaf_epochs epochs = leaf_epochs_begin(leaf);
+        for (uint32_t i = 0; i < leaf->count; i++)
+            leaf_epochs_next(&epochs, i, i == 0 || keys[i] != keys[i - 1]);
     }
     for (int i = 0; i < 10; i++) {
         uint32_t at = (uint32_t)rng_below(r, leaf->count), row = leaf_run_of(leaf, at);

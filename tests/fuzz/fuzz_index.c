@@ -1,4 +1,5 @@
-/* An index log: a byte (1: its structures get right checksums, 2: the manifest says that it was closed), the epochs
+/* An index log: a byte (1: its structures get right checksums, 2: the manifest says that it was closed, 4:
+ * that the first epoch is a compacted one), the epochs
  * that are committed (u8), the length of the tails (u32), then the log of partition 0 and the UUID 0. */
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,11 @@ static void check_leaf(const struct leaf *leaf)
         first = 0;
         uint32_t found = leaf_find(leaf, keys[i], &first);
         FUZZ_CHECK((uint64_t)first + found <= leaf->count);
+    }
+    if (leaf->epochs) {
+        struct leaf_epochs epochs = leaf_epochs_begin(leaf);
+        for (uint32_t i = 0; i < leaf->count; i++)
+            leaf_epochs_next(&epochs, i, i == 0 || keys[i] != keys[i - 1]);
     }
     free(keys);
     check_places(leaf);
@@ -75,6 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     struct io io = io_default();
     int status = index_reader_open(&r, &io, "i", 0, uuid, (uint32_t)epochs, (uint32_t)epochs,
                                    mode & 2 ? tail_length : 0, &tail, &e);
+    r.compacted = mode & 4 ? 1 : 0;
     for (uint32_t epoch = 0; status == DELTAFS_OK && epoch < epochs; epoch++) {
         if (index_epoch(&r, epoch, &s, &count, &e) == DELTAFS_OK)
             for (uint32_t i = 0; i < count; i++)

@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "directory/read/scan.h"
-#include "directory/serial.h"
 
-#define LIMIT_SHARE 2 /* this part of the option memory */
+#define MEMORY_DEFAULT ((size_t)256 << 20) /* bytes, if the option memory is auto */
 
 /* A record that is held; its bytes are behind those of the one before, its key of bytes first. */
 struct held_record {
@@ -34,6 +33,12 @@ struct epoch_scan {
 static struct held_record *held_records(const struct epoch_scan *s)
 {
     return (struct held_record *)(void *)s->records.bytes;
+}
+
+/* What they take, with the list of their order. */
+static size_t held_bytes(const struct epoch_scan *s)
+{
+    return s->used + s->count * (sizeof(struct held_record) + sizeof(size_t));
 }
 
 /* The number of a record's epoch, mostly the next one. */
@@ -138,9 +143,9 @@ static int epoch_scan_take(const struct deltafs_record *record, void *arg)
     if (s->is_direct)
         return s->to->stopped = s->to->fn(record, s->to->arg);
     int status = hold(s, record, epoch);
-    while (status == DELTAFS_OK && s->end - s->first > 1 && s->used + s->count * sizeof(struct held_record) > s->limit)
+    while (status == DELTAFS_OK && s->end - s->first > 1 && held_bytes(s) > s->limit)
         held_halve(s);
-    if (status == DELTAFS_OK && s->used + s->count * sizeof(struct held_record) > s->limit) {
+    if (status == DELTAFS_OK && held_bytes(s) > s->limit) {
         s->is_direct = 1;
         status = held_give_all(s);
     }
@@ -157,7 +162,7 @@ static int scan_compacted(struct reader *r, struct part_reader *p, uint32_t firs
     uint32_t many = end - first;
     int status = DELTAFS_OK;
 
-    s.limit = (size_t)(r->memory == OPTION_AUTO ? SERIAL_MEMORY_DEFAULT : r->memory) / LIMIT_SHARE;
+    s.limit = r->memory == OPTION_AUTO ? MEMORY_DEFAULT : (size_t)r->memory;
     while (s.first < end && status == DELTAFS_OK && !to->stopped) {
         s.end = s.first + many < end ? s.first + many : end;
         s.near = s.first;
