@@ -400,6 +400,7 @@ struct deltafs_stat {
     int is_closed;      /* whether its writer closed it */
     const char *layout; /* "partitioned" or "local", as the option layout */
     size_t attributes;  /* as many as deltafs_attribute_at has (deltafs_query.h) */
+    uint64_t compacted; /* so many epochs, the first ones, are stored together (deltafs_compact) */
 };
 
 struct deltafs_epoch_stat {

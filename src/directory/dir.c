@@ -427,7 +427,8 @@ int deltafs_stat(deltafs_dir *d, struct deltafs_stat *out)
                              .uuid = m->uuid_text,
                              .is_closed = m->is_closed,
                              .layout = m->is_local ? "local" : "partitioned",
-                             .attributes = m->attributes.count};
+                             .attributes = m->attributes.count,
+                             .compacted = m->compacted};
     for (uint64_t i = 0; i < m->epoch_count; i++) {
         s.records += m->epoch[i].records;
         s.bytes_raw += m->epoch[i].bytes_raw;

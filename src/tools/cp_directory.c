@@ -19,6 +19,7 @@ struct directory_copy {
     deltafs_dir *in, *out;
     struct deltafs_stat stat;
     struct progress bar;
+    int is_quiet;
     uint64_t epochs;
 };
 
@@ -133,9 +134,47 @@ static int copy_finish(struct directory_copy *c, int code)
     return code;
 }
 
+static int copy_progress(uint64_t records, void *arg)
+{
+    progress_add(arg, records);
+    return copy_is_interrupted();
+}
+
+/* The copy of a compacted directory is one, too: its epochs cannot be read one by one but by reading everything. */
+static int copy_compacted(struct directory_copy *c)
+{
+    const struct deltafs_compact_options o = {
+        .struct_size = sizeof o, .range = c->range, .progress = copy_progress, .arg = &c->bar};
+
+    aside_name("cp", c->to, c->folder, c->aside);
+    progress_begin(&c->bar, c->range ? 0 : c->stat.records, !c->is_quiet);
+    int status = deltafs_compact(c->from, c->aside, &o);
+    progress_end(&c->bar);
+    if (status == DELTAFS_ERR_NOT_FOUND && c->range)
+        return text_fail(EXIT_NOT_FOUND, "cp: %s has no epoch with such a label", c->from);
+    if (status == DELTAFS_ERR_CANCELLED)
+        return EXIT_TROUBLE; /* the signal ends the process */
+    return status == DELTAFS_OK ? copy_finish(c, EXIT_OK) : text_of_call(status);
+}
+
+static int copy_by_epochs(struct directory_copy *c)
+{
+    int code = copy_create(c);
+
+    if (code != EXIT_OK)
+        return code;
+    progress_begin(&c->bar, c->range ? 0 : c->stat.records, !c->is_quiet);
+    code = copy_attributes(c);
+    if (code == EXIT_OK)
+        code = copy_epochs(c);
+    progress_end(&c->bar);
+    return copy_finish(c, code);
+}
+
 int cp_directory(const char *from, const char *to, const struct deltafs_range *range, int is_quiet)
 {
-    struct directory_copy c = {.from = from, .range = range, .stat = {.struct_size = sizeof c.stat}};
+    struct directory_copy c = {
+        .from = from, .range = range, .is_quiet = is_quiet, .stat = {.struct_size = sizeof c.stat}};
     int code = target_open_records(from, &c.in);
 
     if (code != EXIT_OK)
@@ -145,15 +184,7 @@ int cp_directory(const char *from, const char *to, const struct deltafs_range *r
         code = copy_find_name(&c, to);
     if (code == EXIT_OK) {
         copy_hold_signals();
-        code = copy_create(&c);
-    }
-    if (code == EXIT_OK) {
-        progress_begin(&c.bar, range ? 0 : c.stat.records, !is_quiet);
-        code = copy_attributes(&c);
-        if (code == EXIT_OK)
-            code = copy_epochs(&c);
-        progress_end(&c.bar);
-        code = copy_finish(&c, code);
+        code = c.stat.compacted > 0 ? copy_compacted(&c) : copy_by_epochs(&c);
     }
     deltafs_close(c.in);
     copy_release_signals();

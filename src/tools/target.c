@@ -220,6 +220,9 @@ static void report_directory(struct report *r, const struct target *t)
         else
             report_number(r, "value size", "value_size", (uint64_t)s->value_size);
         report_text(r, "schema", "schema", s->schema[0] || r->is_json ? s->schema : "none");
+        if (s->compacted > 0)
+            report(r, "compacted", NULL, "the first %" PRIu64 " epoch%s", s->compacted, text_plural(s->compacted));
+        report_number(r, NULL, "compacted", s->compacted);
         report_number(r, "records", "records", s->records);
         report_number(r, "bytes raw", "bytes_raw", s->bytes_raw);
     }

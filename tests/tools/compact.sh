@@ -44,6 +44,16 @@ done
 "$deltafs" get "$work/new.1" 8 --format csv --stats >"$work/out" 2>"$work/err" || fail "get --stats"
 grep -q '^stats: reads=[1-4] ' "$work/err" || fail "reads: $(cat "$work/err")"
 
+expect 0 "$deltafs" info "$work/new.1"
+stdout_has "the first 12 epochs"
+expect 0 "$deltafs" cp "$work/new.1" "$work/copy" --epochs 10:20
+"$deltafs" scan "$work/d" --epochs 10:20 --format csv >"$work/wanted" || fail scan
+expect 0 "$deltafs" scan "$work/copy" --format csv
+same "$work/wanted" "$work/out" "a copy"
+expect 0 "$deltafs" info "$work/copy"
+stdout_has "the first 3 epochs"
+expect 1 "$deltafs" cp "$work/new.1" "$work/none" --epochs 1000:
+
 # Later epochs, and all of them compacted again.
 "$PYTHON3" -c 'import struct, sys; sys.stdout.buffer.write(b"".join(struct.pack("<Qfi", k, k / 8, 0) for k in range(50)))' \
     >"$work/dump.60" || fail python3
