@@ -116,7 +116,8 @@ typedef struct deltafs_select deltafs_select;
 
 /* A computed column, or an attribute in `fields`, is missing in the epochs for which it is not set, or for which an
  * attribute that its expression names is not set. In rows, a missing value is the NaN with these bits. A NaN that is
- * the result of a computation has other bits. (R takes a NaN with these bits for its NA.) */
+ * the result of a computation has other bits, unless a stored value has these. (R takes a NaN with these bits for its
+ * NA.) */
 #define DELTAFS_MISSING_BITS UINT64_C(0x7ff80000000007a2)
 
 /* Select records of a directory that is open for reading. Several threads read and evaluate, each with files of its

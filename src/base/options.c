@@ -19,11 +19,11 @@ struct option_row {
 };
 
 static const struct option_row rows[OPTION_COUNT] = {
-    [OPTION_BLOCK] =
-        {.info = {"block", "bytes, 256 to 1M", "4K",
-                  "approximate bytes of a data block, uncompressed; 64 values, or columns, may take 4 times that"},
-         .low = 256,
-         .high = 1 << 20},
+    [OPTION_BLOCK] = {.info = {"block", "bytes, 256 to 1M", "4K",
+                               "approximate bytes of a data block, uncompressed; of columns 4 times that; 64 values "
+                               "may take 4 times more"},
+                      .low = 256,
+                      .high = 1 << 20},
     [OPTION_CODEC] = {.info = {"codec", "none or snappy", "snappy", "how data blocks are compressed"},
                       .words = {[CODEC_NONE] = "none", [CODEC_SNAPPY] = "snappy"}},
     [OPTION_COMMIT] =

@@ -630,6 +630,7 @@ static int indexer_add_tables(deltafs_indexer *ix, struct key_file *file, const 
     if (status != DELTAFS_OK)
         return status;
     status = indexer_add_epochs(ix, first, file, path, s, writer, e);
+    ix->rows = ix->rows_read = 0;
     if (status != DELTAFS_OK) {
         if (ix->group.rank == 0)
             indexer_abandon(ix, s->path);

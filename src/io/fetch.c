@@ -12,19 +12,18 @@ static void fetch_one(void *ctx, size_t i)
 
 int fetch_all(struct team *team, struct fetch *fetches, size_t n)
 {
-    int can_share = team_threads(team) > 0;
-    uint64_t before = can_share && n > 1 ? thread_clock() : 0;
+    int can_share = team_threads(team) > 0, is_slow = 0;
+    uint64_t before = thread_clock();
 
     for (size_t i = 0; i < n; i++) {
         fetch_one(fetches, i);
-        if (!can_share || i + 2 >= n)
-            continue;
         uint64_t now = thread_clock();
-        if (now - before > FETCH_SLOW_NS) {
+        is_slow |= now - before > FETCH_SLOW_NS;
+        if (is_slow && can_share && i + 2 < n) {
             team_run(team, fetch_one, fetches + i + 1, n - i - 1);
-            return 1;
+            break;
         }
         before = now;
     }
-    return 0;
+    return is_slow;
 }

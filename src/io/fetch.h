@@ -14,7 +14,7 @@ struct fetch {
     int is_bad;     /* it could not be read; reading it again tells why */
 };
 
-/* Returns whether they went out in parallel. */
+/* Returns whether a read was slow. */
 int fetch_all(struct team *team, struct fetch *fetches, size_t n);
 
 #endif

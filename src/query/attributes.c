@@ -10,6 +10,7 @@
 #include "io/io_format.h"
 #include "io/lease.h"
 #include "query/columns.h"
+#include "query/expr_node.h"
 
 #define NAME_MAX_SIZE 255
 
@@ -162,6 +163,37 @@ static int names_check(const struct manifest *m, const struct deltafs_attribute 
     return status == DELTAFS_ERR_INVALID ? error_set(e, status, "%s: '%s': %s", call, a->name, e->text) : status;
 }
 
+static int expr_has_name(const struct expr *x, const char *name)
+{
+    for (size_t i = 0; i < x->count; i++)
+        if ((x->node[i].kind == NODE_NAME || x->node[i].kind == NODE_INDEX) && strcmp(x->node[i].name, name) == 0)
+            return 1;
+    return 0;
+}
+
+/* A computed column must keep the numbers that it names: they are not removed for all epochs, and no text. */
+static int names_keep(const struct manifest *m, const struct deltafs_attribute *a, const char *call, struct error *e)
+{
+    const struct attributes *all = &m->attributes;
+    int is_column, status = schema_has(m->schema, a->name, &is_column, e); /* whose unit is removed */
+
+    if (is_column || (a->type != DELTAFS_ATTRIBUTE_TEXT && (a->type != DELTAFS_ATTRIBUTE_NONE || a->from > 0)))
+        return status;
+    for (size_t i = 0; i < all->count && status == DELTAFS_OK; i++) {
+        const struct deltafs_attribute *column = &all->item[i];
+        if (column->type != DELTAFS_ATTRIBUTE_EXPRESSION || strcmp(column->name, a->name) == 0)
+            continue;
+        struct expr *x = NULL;
+        status = expr_parse(column->value, &x, e);
+        if (status == DELTAFS_OK && expr_has_name(x, a->name))
+            status = error_set(e, DELTAFS_ERR_INVALID,
+                               "%s: '%s' is a number that the computed column '%s' needs; change or remove that before",
+                               call, a->name, column->name);
+        expr_destroy(x);
+    }
+    return status;
+}
+
 /* ---- Setting ---- */
 
 /* Copy the caller's attribute, if it is a possible one for a directory of this schema. */
@@ -242,6 +274,8 @@ static int closed_set(struct io *io, const char *path, const struct deltafs_attr
         status = attribute_take(&a, given, m.schema, call, e);
     if (status == DELTAFS_OK)
         status = names_check(&m, &a, call, e);
+    if (status == DELTAFS_OK)
+        status = names_keep(&m, &a, call, e);
     if (status == DELTAFS_OK && a.type == DELTAFS_ATTRIBUTE_NONE && has_none(&m.attributes, &a))
         status = error_set(e, DELTAFS_ERR_NOT_FOUND, "%s: has no attribute '%s' for the label %llu or larger ones",
                            path, a.name, (unsigned long long)a.from);

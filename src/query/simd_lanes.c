@@ -218,19 +218,33 @@ INLINE void at_least(const double *restrict value, double least, size_t n, uint8
 /* ---- For the processor ---- */
 
 #if defined(__x86_64__)
-__attribute__((target("avx2"))) static void load_avx2(enum code code, const uint8_t *restrict first, size_t stride,
-                                                      size_t n, union lanes *restrict out)
+#define AVX2 __attribute__((target("avx2")))
+
+static int has_avx2(void)
+{
+    return __builtin_cpu_supports("avx2");
+}
+#else
+#define AVX2
+
+static int has_avx2(void)
+{
+    return 0;
+}
+#endif
+
+AVX2 static void load_avx2(enum code code, const uint8_t *restrict first, size_t stride, size_t n,
+                           union lanes *restrict out)
 {
     load_all(code, first, stride, n, out);
 }
 
-__attribute__((target("avx2"))) static void step_avx2(enum code code, ARGUMENTS)
+AVX2 static void step_avx2(enum code code, ARGUMENTS)
 {
     step_all(code, a, b, out, n);
 }
 
-__attribute__((target("avx2"))) static void at_least_avx2(const double *restrict value, double least, size_t n,
-                                                          uint8_t *restrict pass)
+AVX2 static void at_least_avx2(const double *restrict value, double least, size_t n, uint8_t *restrict pass)
 {
     at_least(value, least, n, pass);
 }
@@ -239,7 +253,7 @@ void expr_load(enum code code, const struct expr_column *column, size_t first, s
 {
     const uint8_t *from = (const uint8_t *)column->first + first * column->stride;
 
-    if (__builtin_cpu_supports("avx2"))
+    if (has_avx2())
         load_avx2(code, from, column->stride, n, out);
     else
         load_all(code, from, column->stride, n, out);
@@ -247,7 +261,7 @@ void expr_load(enum code code, const struct expr_column *column, size_t first, s
 
 void expr_vectors(enum code code, ARGUMENTS)
 {
-    if (__builtin_cpu_supports("avx2"))
+    if (has_avx2())
         step_avx2(code, a, b, out, n);
     else
         step_all(code, a, b, out, n);
@@ -255,24 +269,8 @@ void expr_vectors(enum code code, ARGUMENTS)
 
 void expr_at_least(const double *value, double least, size_t n, uint8_t *pass)
 {
-    if (__builtin_cpu_supports("avx2"))
+    if (has_avx2())
         at_least_avx2(value, least, n, pass);
     else
         at_least(value, least, n, pass);
 }
-#else
-void expr_load(enum code code, const struct expr_column *column, size_t first, size_t n, union lanes *out)
-{
-    load_all(code, (const uint8_t *)column->first + first * column->stride, column->stride, n, out);
-}
-
-void expr_vectors(enum code code, ARGUMENTS)
-{
-    step_all(code, a, b, out, n);
-}
-
-void expr_at_least(const double *value, double least, size_t n, uint8_t *pass)
-{
-    at_least(value, least, n, pass);
-}
-#endif

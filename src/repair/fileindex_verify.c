@@ -123,7 +123,7 @@ static void verify_entry(struct keys_verify *v, const struct keys_entry *entry)
     struct error e = {0};
 
     v->entry = entry;
-    if (s->is_reported)
+    if (s->is_reported && !entry->is_lost)
         return;
     damages_of(&v->damages, verify_table(v, &e), &e);
     s->is_reported = s->error.status != DELTAFS_OK;

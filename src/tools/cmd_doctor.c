@@ -11,7 +11,8 @@
 #include "tools/cmd.h"
 #include "tools/installed.h"
 
-#define ANSWER_ROOM 8192 /* at least MPI_MAX_LIBRARY_VERSION_STRING of any MPI */
+#define LOAD_SECONDS 20
+#define ANSWER_ROOM  8192 /* at least MPI_MAX_LIBRARY_VERSION_STRING of any MPI */
 
 enum mpi { MPI_NONE, MPI_MPICH, MPI_OPEN, MPI_UNKNOWN };
 static const char *const mpi_name[] = {"none", "MPICH", "Open MPI", "an MPI that is not known"};
@@ -213,7 +214,7 @@ static void driver_load(const char *path, struct driver *answer)
 static void driver_ask(const char *path, struct driver *answer)
 {
     int ends[2] = {-1, -1};
-    static const int fatal[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV};
+    static const int fatal[] = {SIGABRT, SIGALRM, SIGBUS, SIGFPE, SIGILL, SIGSEGV};
 
     fflush(stdout); /* the child must not print it again */
     pid_t child = pipe(ends) == 0 ? fork() : -1;
@@ -222,6 +223,7 @@ static void driver_ask(const char *path, struct driver *answer)
     if (child == 0) {
         for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++)
             signal(fatal[i], SIG_DFL);
+        alarm(LOAD_SECONDS);
         driver_load(path, answer);
         _exit(write(ends[1], answer, sizeof *answer) != sizeof *answer);
     }
@@ -229,7 +231,7 @@ static void driver_ask(const char *path, struct driver *answer)
         snprintf(answer->why, sizeof answer->why, "%s", strerror(errno));
     close(ends[1]);
     if (child > 0 && read(ends[0], answer, sizeof *answer) != sizeof *answer)
-        snprintf(answer->why, sizeof answer->why, "it ends the process that loads it");
+        snprintf(answer->why, sizeof answer->why, "it ends the process that loads it, or takes too long");
     close(ends[0]);
     if (child > 0)
         waitpid(child, NULL, 0);
@@ -242,7 +244,7 @@ static int text_has_version(const char *text, const char *version)
     size_t n = strlen(version);
 
     return at && n > 0 && (at == text || !isdigit((unsigned char)at[-1])) && at[n] != '.' &&
-           !isdigit((unsigned char)at[n]);
+           !isalnum((unsigned char)at[n]);
 }
 
 /* A driver must load, and be of this version, and for this MPI unless `mpi` is NULL. */

@@ -59,7 +59,7 @@ static int repair_one(void *values, const char *path)
     interrupt_end();
     if (r->count > 0 && options.dry_run)
         text_say("%s: nothing is changed yet; the same command with --apply does %s", path,
-                 status == DELTAFS_OK ? "it" : "what is to do, as far as that is possible");
+                 status == DELTAFS_OK ? "it" : "what can be done");
     if (status != DELTAFS_OK)
         return r->hopeless > 0 ? EXIT_TROUBLE : text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
     if (r->count > 0)

@@ -268,8 +268,9 @@ static int take_record(const struct deltafs_record *record, void *arg)
         else
             memcpy(&single, value, sizeof single), p->at[k] = (double)single;
         if (is_missing(&p->at[k])) {
+            uint64_t label = record->label;
             c->code = text_fail(EXIT_TROUBLE, "verify: --continuity: the column %c is not set for epoch %" PRIu64,
-                                "xyz"[k], record -> label);
+                                "xyz"[k], label);
             return 1;
         }
         value += c->is_double[k] ? sizeof(double) : sizeof(float);

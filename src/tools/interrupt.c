@@ -9,6 +9,7 @@
 /* The message, and room for the next one: a signal may come at any time. */
 static char messages[2][1024];
 static const char *_Atomic shown = messages[0];
+static int is_set;
 
 static void interrupt_handle(int signal_number)
 {
@@ -42,7 +43,9 @@ void interrupt_say(const char *fmt, ...)
     va_end(args);
     snprintf(message, sizeof messages[0], "\n%s: %s\n", text_program, text);
     shown = message;
-    interrupt_set(&action);
+    if (!is_set)
+        interrupt_set(&action);
+    is_set = 1;
 }
 
 void interrupt_end(void)
@@ -51,4 +54,5 @@ void interrupt_end(void)
 
     if (!text_is_silent)
         interrupt_set(&action);
+    is_set = 0;
 }

@@ -189,3 +189,15 @@ expect 3 "$deltafs" attr "$work/none"
 expect 3 "$deltafs" attr "$work" lx=1
 [ ! -e "$work/LEASE" ] || fail "a lease in a folder that is no directory"
 cmp "$work/before" "$d/MANIFEST" || fail "what was refused has changed the manifest"
+
+# What a computed column names stays a number.
+printf '1 5 0000803f\n' | "$put_records" "$work/needed" schema=v:f4 || fail put_records
+expect 0 "$deltafs" attr "$work/needed" m=2
+expect 0 "$deltafs" attr "$work/needed" 'e==m*v'
+for value in 'm=' 'm="text"'; do
+    expect 3 "$deltafs" attr "$work/needed" "$value"
+    says "'m' is a number that the computed column 'e' needs"
+done
+expect 0 "$deltafs" attr "$work/needed" m=3
+expect 0 "$deltafs" attr "$work/needed" e=
+expect 0 "$deltafs" attr "$work/needed" m=

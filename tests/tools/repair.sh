@@ -80,7 +80,7 @@ rm "$work/lossy/00/p00000000.index"
 printf 'XXXX' | dd of="$work/lossy/00/p00000000.data" bs=1 seek=100 conv=notrunc 2>"$work/dd"
 expect 3 "$deltafs" repair "$work/lossy"
 stdout_has "to do: $work/lossy"
-stdout_has "$work/lossy: nothing is changed yet; the same command with --apply does what is to do, as far as that is possible"
+stdout_has "$work/lossy: nothing is changed yet; the same command with --apply does what can be done"
 for again in 1 2 3; do
     expect 3 "$deltafs" repair --apply "$work/lossy"
     says "cannot be repaired: $work/lossy"

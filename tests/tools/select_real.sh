@@ -38,7 +38,7 @@ check("all of an epoch", select("--epochs=480"), sorted(last, key=lambda r: r[1]
 
 # Tracks of the ten: where they are, as the headers say. A step of a track is not longer than light goes between two dumps,
 # where the shorter way counts in y and z, in which the box is periodic.
-top = sorted(key for _, key, _ in last[:10])
+top = [key for _, key, _ in last[:10]]
 tracks = {key: [] for key in top}
 for step in sorted(epochs):
     for key, value in epochs[step]:

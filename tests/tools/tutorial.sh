@@ -54,7 +54,8 @@ if [ -n "$python" ]; then
     sed -n '/^import deltafs/,/^fastest/p' "$work/commands" >"$work/fastest.py"
     echo 'print(*sorted(fastest), sep=chr(10))' >>"$work/fastest.py"
     (cd "$work" && "$python" fastest.py >fastest.out) || fail "fastest.py"
-    same "$work/fastest" "$work/fastest.out" "other electrons in Python"
+    sort -n "$work/fastest" >"$work/fastest.sorted"
+    same "$work/fastest.sorted" "$work/fastest.out" "other electrons in Python"
 fi
 [ ! -d "$real" ] || while IFS= read -r line; do
     stdout_has "$line"
