@@ -184,10 +184,12 @@ static int piece_read(struct compacting *c, const struct piece *p, uint64_t low,
     scan_begin(&c->scan, p->segment, low >> shift, high >> shift);
     while (status == DELTAFS_OK && !c->is_cancelled && !scan_is_done(&c->scan))
         status = scan_give_portion(&c->scan, SIZE_MAX, e);
+    if (c->is_cancelled)
+        return check_cancelled(c, e);
     if (status == DELTAFS_OK && c->damages.count > 0)
         status = error_set(e, c->damages.first.status, "%s; nothing is compacted; 'deltafs verify' lists all damage",
                            c->damages.first.text);
-    return status == DELTAFS_OK ? check_cancelled(c, e) : status;
+    return status;
 }
 
 /* ---- Partitions ---- */
@@ -469,7 +471,8 @@ static int close_all(struct compacting *c, struct error *e)
     status = collective_agree(c->group, e);
     if (status != DELTAFS_OK && c->is_made)
         deltafs_private_writer_remove_container(&c->config, &c->lease);
-    return status;
+    /* A launcher may kill all ranks when the first one ends: so they wait for the removal. */
+    return status == DELTAFS_OK ? status : collective_agree(c->group, e);
 }
 
 int deltafs_private_compact(const struct collective *group, const char *from, const char *to,

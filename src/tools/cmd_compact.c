@@ -2,13 +2,13 @@
  * gets its name when it is complete. */
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <deltafs/deltafs_mpi.h>
 #include "tools/aside.h"
 #include "tools/cmd.h"
-#include "tools/copy.h"
 #include "tools/progress.h"
 #include "tools/ranks.h"
 #include "tools/target.h"
@@ -25,6 +25,43 @@ struct compact {
     struct progress bar;
     uint64_t records; /* of this rank */
 };
+
+/* ---- Signals ---- */
+
+static const int signals[] = {SIGHUP, SIGINT, SIGTERM};
+static volatile sig_atomic_t interrupted; /* the signal that has come */
+
+static void note_signal(int number)
+{
+    interrupted = number;
+}
+
+/* From now on a signal ends the compaction, which then removes what it has written. MPI may have threads, so it is not
+ * enough to block signals in this one. */
+static void hold_signals(void)
+{
+    const struct sigaction hold = {.sa_handler = note_signal, .sa_flags = SA_RESTART};
+    struct sigaction was;
+
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+        if (sigaction(signals[i], NULL, &was) == 0 && was.sa_handler != SIG_IGN)
+            sigaction(signals[i], &hold, NULL);
+}
+
+/* One that has come takes effect. */
+static void release_signals(void)
+{
+    const struct sigaction end = {.sa_handler = SIG_DFL};
+    struct sigaction now;
+
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+        if (sigaction(signals[i], NULL, &now) == 0 && now.sa_handler == note_signal)
+            sigaction(signals[i], &end, NULL);
+    if (interrupted)
+        raise(interrupted);
+}
+
+/* ---- The work ---- */
 
 /* Rank 0: find the names. */
 static int compact_find_names(struct compact *c)
@@ -73,7 +110,7 @@ static int compact_progress(uint64_t records, void *arg)
 
     c->records += records;
     progress_add(&c->bar, records * (uint64_t)c->ranks);
-    return copy_is_interrupted();
+    return interrupted != 0;
 }
 
 /* Rank 0: give the complete directory its name. */
@@ -126,14 +163,14 @@ static int compact_run(const struct command_call *call)
     if (code != EXIT_OK)
         return code;
     MPI_Bcast(c->aside, sizeof c->aside, MPI_CHAR, 0, MPI_COMM_WORLD);
-    copy_hold_signals();
+    hold_signals();
     progress_begin(&c->bar, records, c->rank == 0 && !c->is_quiet);
     code = compact_work(c, call->options);
-    MPI_Reduce(&c->records, &all, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+    MPI_Allreduce(&c->records, &all, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD); /* no rank ends before the others */
     if (code == EXIT_OK && c->rank == 0 && !c->is_quiet)
         text_say("%s: %" PRIu64 " record%s compacted by %d rank%s, %.1f s", c->name, all, text_plural(all), c->ranks,
                  text_plural((uint64_t)c->ranks), progress_now() - start);
-    copy_release_signals();
+    release_signals();
     return code;
 }
 

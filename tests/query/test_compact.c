@@ -327,7 +327,7 @@ static void test_ranks(void **state)
 
     (void)state;
     for (uint64_t label = 0; label < 5; label++)
-        append_epoch(&m, d, &r, KEYS_DENSE, -1, 3000, label);
+        append_epoch(&m, d, &r, KEYS_DENSE, -1, 20000, label);
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
     for (uint32_t ranks = 2; ranks <= TEAM_MAX; ranks++) {
         const char *to = unit_path("ranks.to.%u", ranks), *no = unit_path("ranks.no.%u", ranks);
