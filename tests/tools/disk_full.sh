@@ -35,3 +35,11 @@ for ranks in 1 2 3; do
     [ ! -e "$work/small/d" ] || fail "a directory without epochs is left"
     rm "$work/small/filler"
 done
+
+# A compaction onto it leaves nothing.
+expect 0 import 2 --format vpic -o "$work/source" "$work"/dumps/p.*
+for ranks in 1 2; do
+    expect 3 mpi $ranks "$deltafs_mpi" compact "$work/source" --codec none -o "$work/small/new"
+    says "No space left"
+    [ -z "$(ls -A "$work/small")" ] || fail "$ranks ranks: a compaction leaves $(ls -A "$work/small")"
+done
