@@ -56,7 +56,10 @@ static void append_epoch(struct model *m, deltafs_dir *d, struct rng *r, enum ke
     }
     if (!m->is_bytes)
         model_append_some(m, d, r, kind, n, size);
-    model_end_epoch(m, d, label);
+    if (d)
+        model_end_epoch(m, d, label);
+    else
+        model_keep(m, label);
 }
 
 struct ordered {
@@ -500,6 +503,18 @@ static void test_repair(void **state)
         append_epoch(&m, d, &r, KEYS_FEW, 30, 3000, label);
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
     CHECK_IS(compact(from, to), DELTAFS_OK);
+    pid_t child = fork(); /* a job that appends, and dies */
+    if (child == 0) {
+        if (deltafs_reopen(to, NULL, &d) != DELTAFS_OK)
+            _exit(1);
+        append_epoch(&m, d, &r, KEYS_FEW, 30, 3000, 5);
+        model_append_bytes(&m, d, names[0], strlen(names[0]), 30);
+        _exit(0);
+    }
+    int ended;
+    CHECK_IS(waitpid(child, &ended, 0), child);
+    CHECK_IS(ended, 0);
+    append_epoch(&m, NULL, &r, KEYS_FEW, 30, 3000, 5);
     CHECK_IS(repair_run(to, 0, -1), DELTAFS_OK);
     check_answers(&m, to, &r);
     snprintf(log, sizeof log, "%s/00/p00000000.index", to);
