@@ -60,3 +60,12 @@ fi
 [ ! -d "$real" ] || while IFS= read -r line; do
     stdout_has "$line"
 done <"$work/results"
+
+# Dumps that are made look like those of a run: tracks without jumps, in the box, and momenta that fit on an axis.
+"$PYTHON3" "$cli/make_vpic.py" "$work/made" --plasma || fail "make_vpic.py"
+expect 0 import 2 --format vpic -o "$work/plasma" "$work"/made/*
+expect 0 "$deltafs" verify --continuity "$work/plasma"
+stdout_has "9970 steps of tracks checked, 0 jumps"
+inside='abs(dx) <= 1 and abs(dy) <= 1 and abs(dz) <= 1 and abs(x) <= 24 and abs(y - 0.5) <= 0.5 and abs(z) <= 24'
+expect 0 "$deltafs" select "$work/plasma" --where "$inside and ux*ux + uy*uy + uz*uz < 4" --format csv
+[ "$(wc -l <"$work/out")" -eq $((11 * 997 + 1)) ] || fail "made records are outside"
