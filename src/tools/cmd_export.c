@@ -5,7 +5,8 @@
 static const struct export_format *const formats[] = {&export_csv,     &export_jsonl,  &export_npy,    &export_npz,
                                                       &export_openpmd, &export_vtkhdf, &export_parquet};
 
-#define FORMATS (sizeof formats / sizeof formats[0])
+#define FORMATS      (sizeof formats / sizeof formats[0])
+#define FORMAT_NAMES "csv, jsonl, npy, npz, openpmd, vtkhdf or parquet"
 
 static const char *export_parse_format(const char *text, void *out)
 {
@@ -14,7 +15,7 @@ static const char *export_parse_format(const char *text, void *out)
             *(const struct export_format **)out = formats[i];
             return NULL;
         }
-    return "is no format; give csv, jsonl, npy, npz, openpmd, vtkhdf or parquet";
+    return "is no format; give " FORMAT_NAMES;
 }
 
 /* The format that a file's ending names, or NULL. */
@@ -28,6 +29,15 @@ static const struct export_format *export_format_of(const char *to)
     return format;
 }
 
+static int export_no_format(const char *to)
+{
+    const char *dot = to ? strrchr(to, '.') : NULL;
+
+    if (dot && (strcmp(dot, ".h5") == 0 || strcmp(dot, ".hdf5") == 0))
+        return text_fail(EXIT_USAGE, "export: --format is missing: %s may be openpmd or vtkhdf", to);
+    return text_fail(EXIT_USAGE, "export: --format is missing; give " FORMAT_NAMES);
+}
+
 static int export_run(const struct command_call *c)
 {
     struct export_request *r = c->values;
@@ -36,8 +46,10 @@ static int export_run(const struct command_call *c)
 
     if (!r->format)
         r->format = export_format_of(r->to);
-    if (!r->format || !r->to)
-        return text_fail(EXIT_USAGE, "export: --%s is missing", r->format ? "output" : "format");
+    if (!r->format)
+        return export_no_format(r->to);
+    if (!r->to)
+        return text_fail(EXIT_USAGE, "export: --output is missing");
     if (strcmp(r->to, "-") == 0 && !r->format->is_text)
         return text_fail(EXIT_USAGE, "export: %s cannot be written to standard output; give a file", r->format->name);
     int code = export_open(&x, r, c, &keys);

@@ -227,7 +227,9 @@ wrong() {
     [ -z "$(left)" ] || fail "a mistake has left: $(left)"
 }
 wrong "DIR is missing" --format csv -o "$work/f/x"
-wrong "--format is missing" "$work/d" -o "$work/f/x"
+wrong "--format is missing; give csv, jsonl, npy, npz, openpmd, vtkhdf or parquet" "$work/d" -o "$work/f/x.txt"
+wrong "--format is missing; give csv" "$work/d"
+wrong "--format is missing: $work/f/x.h5 may be openpmd or vtkhdf" "$work/d" -o "$work/f/x.h5"
 wrong "--output is missing" "$work/d" --format csv
 wrong "'xml' is no format; give csv, jsonl, npy" "$work/d" --format xml
 wrong "npy cannot be written to standard output; give a file" "$work/d" --format npy -o -
