@@ -49,13 +49,20 @@ static const struct known *openpmd_known(const struct export *x, size_t c)
 
 /* ---- Units ---- */
 
+static int openpmd_has_unit(const struct export *x, const char *name, struct deltafs_attribute *a)
+{
+    struct openpmd *o = x->state;
+
+    *a = (struct deltafs_attribute){.struct_size = sizeof *a};
+    return deltafs_attribute_get(x->dir, name, o->label, a) == DELTAFS_OK && a->unit_si > 0;
+}
+
 /* The unit of an attribute or column; else 1, and the dimension that is given. */
 static double openpmd_unit(const struct export *x, const char *name, const dimension_array usual,
                            dimension_array dimension)
 {
-    struct openpmd *o = x->state;
-    struct deltafs_attribute a = {.struct_size = sizeof a};
-    int has = deltafs_attribute_get(x->dir, name, o->label, &a) == DELTAFS_OK && a.unit_si > 0;
+    struct deltafs_attribute a;
+    int has = openpmd_has_unit(x, name, &a);
 
     memcpy(dimension, has ? a.unit_dimension : usual, sizeof(dimension_array));
     return has ? a.unit_si : 1;
@@ -105,25 +112,34 @@ static void openpmd_put_single(struct openpmd *o, const char *name, double value
     h5out_object_close(&o->h5, record);
 }
 
-/* The mass and charge, if they are attributes. Readers divide the momentum by mass and speed of light: without an
- * attribute, the mass is such that this gives the column as it is. */
+/* The name of the first column with a momentum, or NULL. */
+static const char *openpmd_momentum(const struct export *x)
+{
+    for (size_t c = EXPORT_VALUES; c < x->columns; c++) {
+        const struct known *k = openpmd_known(x, c);
+        if (k && strcmp(k->record, "momentum") == 0)
+            return k->column;
+    }
+    return NULL;
+}
+
+/* The mass and charge, if they are attributes. Readers divide the momentum by mass and speed of light: unless both
+ * have units, the mass is such that this gives the column as it is. */
 static void openpmd_put_mass_and_charge(const struct export *x)
 {
     static const dimension_array mass = {0, 1}, charge = {0, 0, 1, 1};
     struct openpmd *o = x->state;
+    const char *momentum = openpmd_momentum(x);
+    struct deltafs_attribute a;
     dimension_array dimension;
-    int has_momentum = 0;
     double value;
 
-    for (size_t c = EXPORT_VALUES; c < x->columns; c++) {
-        const struct known *k = openpmd_known(x, c);
-        has_momentum = has_momentum || (k && strcmp(k->record, "momentum") == 0);
-    }
-    if (export_hdf5_number(x, "mass", o->label, &value, NULL)) {
+    int has_units = !momentum || (openpmd_has_unit(x, "mass", &a) && openpmd_has_unit(x, momentum, &a));
+    if (has_units && export_hdf5_number(x, "mass", o->label, &value, NULL)) {
         double unit = openpmd_unit(x, "mass", mass, dimension);
         openpmd_put_single(o, "mass", value, unit, dimension);
-    } else if (has_momentum)
-        openpmd_put_single(o, "mass", 1, openpmd_unit(x, "ux", mass, dimension) / SPEED_OF_LIGHT, mass);
+    } else if (momentum)
+        openpmd_put_single(o, "mass", 1, openpmd_unit(x, momentum, mass, dimension) / SPEED_OF_LIGHT, mass);
     if (export_hdf5_number(x, "charge", o->label, &value, NULL)) {
         double unit = openpmd_unit(x, "charge", charge, dimension);
         openpmd_put_single(o, "charge", value, unit, dimension);

@@ -120,6 +120,7 @@ attribute /data/7/particles/particles/position/unitDimension "1, 0, 0, 0, 0, 0, 
 attribute /data/7/particles/particles/momentum/unitDimension "1, 1, -1, 0, 0, 0, 0"
 attribute /data/7/particles/particles/position/x/unitSI 1
 attribute /data/7/particles/particles/mass/shape 13002
+attribute /data/7/particles/particles/mass/value 1
 attribute /data/7/particles/particles/mass/unitSI 3.33564e-09
 h5dump -d /VTKHDF/PointData/time "$work/keys.vtkhdf" | sed -n 's/^ *([0-9]*): //p' | tr -d ' ' | tr ',' '\n' | sort -u >"$work/times"
 [ "$(xargs <"$work/times")" = "0.25 1.5" ] || fail "times: $(cat "$work/times")"
@@ -133,3 +134,20 @@ expect 0 "$deltafs" export "$work/one" --format openpmd -f -o "$work/all.h5"
 attribute /data/1/dt 0.5
 attribute /data/1/particles/electron/mass/value 9.1e-31
 attribute /data/1/particles/electron/charge/unitDimension "0, 0, 1, 1, 0, 0, 0"
+attribute /data/1/particles/electron/mass/unitDimension "0, 1, 0, 0, 0, 0, 0"
+
+# Readers divide the momentum by mass and speed of light. A mass in kg goes with a momentum in SI only.
+# mass VALUE UNIT: of the file.
+mass() {
+    expect 0 "$deltafs" export "$work/d" --format openpmd -f -o "$work/all.h5"
+    attribute /data/7/particles/particles/mass/value "$1"
+    attribute /data/7/particles/particles/mass/unitSI "$2"
+}
+expect 0 "$deltafs" attr "$work/d" mass=2
+mass 1 3.33564e-09
+expect 0 "$deltafs" attr "$work/d" ux= --unit "10 kg m/s"
+mass 1 3.33564e-08
+expect 0 "$deltafs" attr "$work/d" mass=2 --unit "1e-3 kg"
+mass 2 0.001
+expect 0 "$deltafs" attr "$work/d" ux=
+mass 1 3.33564e-09
