@@ -64,8 +64,9 @@ DELTAFS_API int deltafs_attribute_set(deltafs_dir *dir, const struct deltafs_att
  * read or changed. DELTAFS_ERR_MODE: its writer did not close it; run deltafs_repair first. DELTAFS_ERR_BUSY: another
  * process is writing the directory, or may be (see the option lease). DELTAFS_ERR_NOT_FOUND: there is no such
  * directory, or nothing to be removed by the type NONE. The other errors are those of deltafs_open and
- * deltafs_attribute_set, and DELTAFS_ERR_INVALID if an expression has a name that is no column and no attribute: set
- * the attribute first. Not collective. */
+ * deltafs_attribute_set, and DELTAFS_ERR_INVALID if an expression has a name that is no column and no attribute (set
+ * the attribute first), if a value would replace a computed column (remove it first), or if a computed column could no
+ * longer use the attribute. Not collective. */
 DELTAFS_API int deltafs_attribute_set_closed(const char *path, const struct deltafs_attribute *attribute);
 
 /* Get the attribute `name` as it is valid for `label`. The directory must be open for reading. The name and value in

@@ -163,21 +163,47 @@ static int names_check(const struct manifest *m, const struct deltafs_attribute 
     return status == DELTAFS_ERR_INVALID ? error_set(e, status, "%s: '%s': %s", call, a->name, e->text) : status;
 }
 
-static int expr_has_name(const struct expr *x, const char *name)
+static int is_array(const struct deltafs_attribute *a)
+{
+    return a->type <= DELTAFS_ATTRIBUTE_U8 && a->count > 1;
+}
+
+/* Whether the expression uses the name, or, if the attribute is an array, uses it without an index. */
+static int expr_needs(const struct expr *x, const struct deltafs_attribute *a)
 {
     for (size_t i = 0; i < x->count; i++)
-        if ((x->node[i].kind == NODE_NAME || x->node[i].kind == NODE_INDEX) && strcmp(x->node[i].name, name) == 0)
+        if ((x->node[i].kind == NODE_NAME || (x->node[i].kind == NODE_INDEX && !is_array(a))) &&
+            strcmp(x->node[i].name, a->name) == 0)
             return 1;
     return 0;
 }
 
-/* A computed column must keep the numbers that it names: they are not removed for all epochs, and no text. */
+/* A value does not replace an expression, which would be lost. */
+static int expression_keep(const struct manifest *m, const struct deltafs_attribute *a, const char *path,
+                           struct error *e)
+{
+    const struct attributes *all = &m->attributes;
+
+    if (a->type == DELTAFS_ATTRIBUTE_EXPRESSION || a->type == DELTAFS_ATTRIBUTE_NONE)
+        return DELTAFS_OK;
+    for (size_t i = 0; i < all->count; i++)
+        if (all->item[i].type == DELTAFS_ATTRIBUTE_EXPRESSION && strcmp(all->item[i].name, a->name) == 0)
+            return error_set(e, DELTAFS_ERR_INVALID,
+                             "%s: '%s' is a computed column, whose expression would be lost; "
+                             "remove it before: deltafs attr %s %s=",
+                             path, a->name, path, a->name);
+    return DELTAFS_OK;
+}
+
+/* A computed column must keep the numbers that it names: they are not removed for all epochs, no text, and no array
+ * where the column wants one number. */
 static int names_keep(const struct manifest *m, const struct deltafs_attribute *a, const char *call, struct error *e)
 {
     const struct attributes *all = &m->attributes;
     int is_column, status = schema_has(m->schema, a->name, &is_column, e); /* whose unit is removed */
 
-    if (is_column || (a->type != DELTAFS_ATTRIBUTE_TEXT && (a->type != DELTAFS_ATTRIBUTE_NONE || a->from > 0)))
+    if (is_column ||
+        (a->type != DELTAFS_ATTRIBUTE_TEXT && !is_array(a) && (a->type != DELTAFS_ATTRIBUTE_NONE || a->from > 0)))
         return status;
     for (size_t i = 0; i < all->count && status == DELTAFS_OK; i++) {
         const struct deltafs_attribute *column = &all->item[i];
@@ -185,10 +211,10 @@ static int names_keep(const struct manifest *m, const struct deltafs_attribute *
             continue;
         struct expr *x = NULL;
         status = expr_parse(column->value, &x, e);
-        if (status == DELTAFS_OK && expr_has_name(x, a->name))
+        if (status == DELTAFS_OK && expr_needs(x, a))
             status = error_set(e, DELTAFS_ERR_INVALID,
-                               "%s: '%s' is a number that the computed column '%s' needs; change or remove that before",
-                               call, a->name, column->name);
+                               "%s: '%s' is a %s that the computed column '%s' needs; change or remove that before",
+                               call, a->name, is_array(a) ? "single number" : "number", column->name);
         expr_destroy(x);
     }
     return status;
@@ -274,6 +300,8 @@ static int closed_set(struct io *io, const char *path, const struct deltafs_attr
         status = attribute_take(&a, given, m.schema, call, e);
     if (status == DELTAFS_OK)
         status = names_check(&m, &a, call, e);
+    if (status == DELTAFS_OK)
+        status = expression_keep(&m, &a, path, e);
     if (status == DELTAFS_OK)
         status = names_keep(&m, &a, call, e);
     if (status == DELTAFS_OK && a.type == DELTAFS_ATTRIBUTE_NONE && has_none(&m.attributes, &a))

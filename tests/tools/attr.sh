@@ -198,6 +198,24 @@ for value in 'm=' 'm="text"'; do
     expect 3 "$deltafs" attr "$work/needed" "$value"
     says "'m' is a number that the computed column 'e' needs"
 done
+expect 3 "$deltafs" attr "$work/needed" m=1,2
+says "'m' is a single number that the computed column 'e' needs"
+expect 0 "$deltafs" attr "$work/needed" k=3,4
+expect 0 "$deltafs" attr "$work/needed" 'f==k[1]*v'
+expect 0 "$deltafs" attr "$work/needed" k=5,6
 expect 0 "$deltafs" attr "$work/needed" m=3
 expect 0 "$deltafs" attr "$work/needed" e=
 expect 0 "$deltafs" attr "$work/needed" m=
+
+# A value does not replace a computed column, for no label; another expression does.
+cp "$work/needed/MANIFEST" "$work/before"
+for value in f=5 f=5,6 'f="text"'; do
+    expect 3 "$deltafs" attr "$work/needed" "$value" --from 1
+    says "'f' is a computed column, whose expression would be lost; remove it before: deltafs attr $work/needed f="
+done
+cmp "$work/before" "$work/needed/MANIFEST" || fail "a value that was refused has changed the manifest"
+expect 0 "$deltafs" attr "$work/needed" 'f==k[0]*v'
+expect 0 "$deltafs" get "$work/needed" 5 --format csv
+[ "$(sed -n 2p "$work/out")" = 5,1,1.0,5.0 ] || fail "the computed column: $(cat "$work/out")"
+expect 0 "$deltafs" attr "$work/needed" f=
+expect 0 "$deltafs" attr "$work/needed" f=5
