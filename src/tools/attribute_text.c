@@ -88,9 +88,18 @@ static const struct derived_unit {
     const char *symbol;
     double si;
     double dimension[DIMENSIONS];
-} derived_units[] = {{"Hz", 1, {0, 0, -1}},    {"N", 1, {1, 1, -2}},     {"Pa", 1, {-1, 1, -2}},
-                     {"J", 1, {2, 1, -2}},     {"W", 1, {2, 1, -3}},     {"C", 1, {0, 0, 1, 1}},
-                     {"V", 1, {2, 1, -3, -1}}, {"T", 1, {0, 1, -2, -1}}, {"eV", 1.602176634e-19, {2, 1, -2}}};
+} derived_units[] = {{"Hz", 1, {0, 0, -1}},
+                     {"N", 1, {1, 1, -2}},
+                     {"Pa", 1, {-1, 1, -2}},
+                     {"J", 1, {2, 1, -2}},
+                     {"W", 1, {2, 1, -3}},
+                     {"C", 1, {0, 0, 1, 1}},
+                     {"V", 1, {2, 1, -3, -1}},
+                     {"T", 1, {0, 1, -2, -1}},
+                     {"eV", 1.602176634e-19, {2, 1, -2}},
+                     {"keV", 1.602176634e-16, {2, 1, -2}},
+                     {"MeV", 1.602176634e-13, {2, 1, -2}},
+                     {"GeV", 1.602176634e-10, {2, 1, -2}}};
 
 static int is_symbol(const char *symbol, const char *text, size_t n)
 {
@@ -140,7 +149,7 @@ static const char *parse_symbol(const char *text, int sign, struct attribute_uni
 const char *attribute_parse_unit(const char *text, void *out)
 {
     static const char wrong[] = "is no unit; give a factor above 0, or symbols of units (m kg s A K mol cd Hz N Pa J W "
-                                "C V T eV), or both, as in \"m/s\", \"1e-6 s\" or \"kg m s^-2\"";
+                                "C V T eV keV MeV GeV), or both, as in \"m/s\", \"1e-6 s\" or \"kg m s^-2\"";
     struct attribute_unit *u = out;
     char *end;
 

@@ -42,22 +42,50 @@ static int attr_fail(const struct deltafs_attribute *a)
     return code;
 }
 
+static void unit_put(struct deltafs_attribute *a, const struct attribute_unit *unit)
+{
+    a->unit_si = unit->si;
+    memcpy(a->unit_dimension, unit->dimension, sizeof a->unit_dimension);
+}
+
+/* Give a computed column the unit from the label on, with the expressions that it has. *found: how many these are. */
+static int attr_set_unit(const char *path, const char *name, const struct values *v, size_t *found)
+{
+    struct deltafs_attribute a = {.struct_size = sizeof a};
+    deltafs_dir *dir;
+    int code = target_open_directory(path, &dir);
+
+    if (code != EXIT_OK)
+        return code;
+    for (size_t i = 0; code == EXIT_OK && deltafs_attribute_at(dir, i, &a) == DELTAFS_OK; i++) {
+        if (a.type != DELTAFS_ATTRIBUTE_EXPRESSION || a.from < v->from.value || strcmp(a.name, name) != 0)
+            continue;
+        ++*found;
+        unit_put(&a, &v->unit);
+        if (deltafs_attribute_set_closed(path, &a) != DELTAFS_OK)
+            code = attr_fail(&a);
+    }
+    deltafs_close(dir);
+    return code;
+}
+
 /* `name` is what stands before the '=', and `text` what is behind it. */
 static int attr_set(const char *path, const char *name, const char *text, const struct values *v)
 {
     struct deltafs_attribute a = {.struct_size = sizeof a, .name = name, .from = v->from.value};
     const char *wrong = attribute_parse_value(text, &a);
+    size_t computed = 0;
     int code = EXIT_OK;
 
     if (!wrong && a.type == DELTAFS_ATTRIBUTE_COLUMN && !v->unit.is_given)
         a.type = DELTAFS_ATTRIBUTE_NONE;
-    if (v->unit.is_given) {
-        a.unit_si = v->unit.si;
-        memcpy(a.unit_dimension, v->unit.dimension, sizeof a.unit_dimension);
-    }
+    if (v->unit.is_given)
+        unit_put(&a, &v->unit);
     if (wrong)
         code = text_fail(EXIT_USAGE, "attr: %s='%s' %s", name, text, wrong);
-    else if (deltafs_attribute_set_closed(path, &a) != DELTAFS_OK)
+    else if (a.type == DELTAFS_ATTRIBUTE_COLUMN)
+        code = attr_set_unit(path, name, v, &computed);
+    if (code == EXIT_OK && computed == 0 && deltafs_attribute_set_closed(path, &a) != DELTAFS_OK)
         code = attr_fail(&a);
     free((void *)(uintptr_t)a.value);
     return code;

@@ -164,6 +164,9 @@ V/m|m kg s^-3 A^-1
 T|kg s^-2 A^-1
 Hz^2|s^-2
 1e3 eV|1.602176634e-16 m^2 kg s^-2
+keV|1.602176634e-16 m^2 kg s^-2
+MeV|1.602176634e-13 m^2 kg s^-2
+GeV|1.602176634e-10 m^2 kg s^-2
 J/eV|6.241509074460763e+18
 C/m^3|m^-3 s A
 END_OF_UNITS
@@ -219,3 +222,17 @@ expect 0 "$deltafs" get "$work/needed" 5 --format csv
 [ "$(sed -n 2p "$work/out")" = 5,1,1.0,5.0 ] || fail "the computed column: $(cat "$work/out")"
 expect 0 "$deltafs" attr "$work/needed" f=
 expect 0 "$deltafs" attr "$work/needed" f=5
+
+# NAME= --unit UNIT of a computed column keeps its expressions.
+expect 0 "$deltafs" attr "$work/needed" 'g==2*v' --unit s
+expect 0 "$deltafs" attr "$work/needed" 'g==3*v' --from 4
+expect 0 "$deltafs" attr "$work/needed" g= --unit m
+expect 0 "$deltafs" attr "$work/needed" g= --from 4 --unit keV
+expect 0 "$deltafs" attr "$work/needed" g
+printf 'g==2*v  unit m\ng==3*v  from 4  unit 1.602176634e-16 m^2 kg s^-2\n' >"$work/wanted"
+same "$work/wanted" "$work/out" "a computed column with a unit"
+expect 3 "$deltafs" attr "$work/needed" g= --from 5 --unit m
+cp "$work/needed/MANIFEST" "$work/needed/MANIFEST.copy"
+printf 'attribute name=' >>"$work/needed/MANIFEST"
+expect 3 "$deltafs" attr "$work/needed" g= --unit m
+says "deltafs repair"
