@@ -289,6 +289,9 @@ class Directories(unittest.TestCase):
             ):
                 with self.assertRaisesRegex(deltafs.InvalidError, message):
                     d.select(**arguments)
+            for epoch in ((0, 100), [0, 100]):
+                with self.assertRaisesRegex(TypeError, "epochs="):
+                    d.select(epoch=epoch)
             for arguments in ({"epoch": 1, "epochs": 1}, {"top": 0, "by": "x"}, {"epoch": -1}):
                 with self.assertRaises(ValueError):
                     d.select(**arguments)
@@ -564,6 +567,10 @@ class FileIndexes(unittest.TestCase):
             self.assertEqual(len(pickle.loads(pickle.dumps(index)).tables), 2)
             self.assertFalse(index.tables[0].is_logical)
             self.assertIn("dumps.keys", repr(index))
+
+    def test_is_no_directory(self):
+        with self.assertRaisesRegex(deltafs.ModeError, "dumps.keys: .*open_index"):
+            deltafs.open("dumps.keys")
 
     def test_changed_file(self):
         for label in (1, 2):

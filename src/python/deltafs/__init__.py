@@ -50,7 +50,7 @@ from ._version import __version__
 
 
 def open(path: str | os.PathLike[str]) -> Directory:
-    """Open a directory for reading. Nothing on disk changes.
+    """Open a directory for reading. Nothing on disk changes. An index over files is a ModeError; `open_index` opens it.
 
     Options of the library, such as read_threads, are taken from the environment (DELTAFS_READ_THREADS).
 

@@ -23,6 +23,7 @@ from ._library import (
     InvalidError,
     IoError,
     KeyList,
+    ModeError,
     NotFoundError,
     Range,
     Record,
@@ -30,6 +31,7 @@ from ._library import (
     Records,
     SelectOptions,
     Stat,
+    error,
     lib,
 )
 from ._select import Selection, view
@@ -101,6 +103,7 @@ class Directory(Handle):
         self.selections: weakref.WeakSet[Selection] = weakref.WeakSet()  # those that are open
         super().__init__(os.path.abspath(path), lambda name, out: lib.deltafs_open(name, None, out), lib.deltafs_close)
         self._epochs: np.ndarray | None = None
+        self._refuse_index()
         stat = self._stat()
         self._is_bytes = stat.keys == b"bytes"
         self._partitions = stat.partitions
@@ -113,6 +116,17 @@ class Directory(Handle):
 
     def __reduce__(self) -> tuple[type[Directory], tuple[str]]:
         return Directory, (self.path,)
+
+    def _refuse_index(self) -> None:
+        """An index over files is a directory on disk, but its records are the numbers of rows."""
+        index = c_void_p()
+        status = lib.deltafs_fileindex_open(os.fsencode(self.path), None, byref(index))
+        failed = error(status) if status else ModeError(f"{self.path}: an index over files; deltafs.open_index opens it")
+        if isinstance(failed, NotFoundError):
+            return
+        lib.deltafs_fileindex_close(index)
+        self.close()
+        raise failed
 
     # ---- Facts
 
@@ -407,6 +421,8 @@ class Directory(Handle):
             raise ValueError("select: epoch or epochs, not both")
         if top == 0:
             raise ValueError("select: top is at least 1")
+        if isinstance(epoch, (tuple, list)):
+            raise TypeError("select: epoch is one label; epochs= takes a range")
         options = self._select_options(fields, epoch_range(epochs if epoch is None else u64(epoch, "label")))
         options.where = None if where is None else where.encode()
         options.by = None if by is None else by.encode()
