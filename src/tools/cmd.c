@@ -316,7 +316,7 @@ static int list(const struct program *p, const char *name)
     for (const struct command_option *o = one ? one->option : NULL; o && o->name; o++)
         printf("--%s%s\n", o->name, o->parse ? "=" : "");
     for (size_t i = 0; one && one->refused && (info = deltafs_option_at(i)); i++)
-        if (option_is_library(one, info->name))
+        if (option_is_library(one, info->name) && !option_find(one, info->name, 0))
             printf("--%s=\n", info->name);
     return EXIT_OK;
 }

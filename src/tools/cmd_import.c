@@ -588,8 +588,8 @@ static const struct command_option options[] = {
     {"quiet", 'q', NULL, "no progress bar, no summary", NULL, offsetof(struct import, is_quiet)},
     {0}};
 
-/* The files decide on the size of values, and an index is no part of an import. */
-static const char *const refused[] = {"index", "value_size", NULL};
+/* The files decide on the size of values, and an import makes a directory with keys that are numbers. */
+static const char *const refused[] = {"extents", "hdf5", "index", "keys", "padding", "value_size", NULL};
 
 const struct command cmd_import = {
     .name = "import",

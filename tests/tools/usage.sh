@@ -61,6 +61,10 @@ for program in "$deltafs" "$deltafs_mpi"; do
     "$program" --list >"$work/commands"
     "$program" help | sed 1d | sed -n "s/^${program##*/} \\([a-z]*\\) .*/\\1/p" | sort -u >"$work/wanted"
     sort -u "$work/commands" | cmp - "$work/wanted" || fail "--list has other commands than help"
+    while read -r command; do
+        "$program" --list "$command" </dev/null | sort >"$work/options"
+        [ -z "$(uniq -d "$work/options")" ] || fail "--list $command repeats $(uniq -d "$work/options")"
+    done <"$work/commands"
 done
 if command -v bash >/dev/null; then
     # complete WORD...: what bash offers for the last word.
