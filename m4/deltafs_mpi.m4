@@ -12,12 +12,12 @@ mpi_how="not built"
 AS_IF([test "x$with_mpi" != xno], [
   AS_IF([test -z "$MPICC"], [
     AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <mpi.h>]], [[MPI_Init(0, 0);]])],
-      [mpi_how="by $CC itself"],
+      [mpi_how="built with $CC"],
       [AC_CHECK_PROGS([MPICC], [mpicc])])])
   AS_IF([test -n "$MPICC"], [
     mpi_shown=`$MPICC -show 2>/dev/null` ||
       AC_MSG_ERROR([$MPICC does not answer -show; set CC to it instead of MPICC])
-    mpi_how="by $MPICC"
+    mpi_how="built with $MPICC"
     first=yes
     for word in $mpi_shown; do
       AS_IF([test $first = yes], [first=no], [
