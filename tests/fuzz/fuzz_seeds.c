@@ -17,7 +17,7 @@
 static const char *const golden[] = {"any_plain", "dense",  "empty",   "ends",        "example",     "later",
                                      "names",     "none",   "open",    "no_fences",   "names_fixed", "nothing",
                                      "plain",     "planes", "repeats", "runs",        "segments",    "structured",
-                                     "torn",      "wide",   "local",   "local_names", "strips"};
+                                     "torn",      "wide",   "local",   "local_names", "strips",      "compacted"};
 
 struct seed {
     uint8_t bytes[3 * SEED_MAX];
@@ -101,7 +101,7 @@ static void make_container(const char *corpus, const char *folder, const char *n
         char of[64];
         snprintf(of, sizeof of, "%s%u", name, mode);
         s.n = 0;
-        add_number(&s, mode, 1);
+        add_number(&s, strcmp(name, "compacted") == 0 ? mode | 4 : mode, 1);
         add_number(&s, 3, 1);
         add_number(&s, index.n, 4);
         add(&s, index.bytes, index.n);

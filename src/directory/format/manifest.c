@@ -534,7 +534,7 @@ int manifest_read(struct io *io, const char *folder, struct manifest *m, struct 
     if (status != DELTAFS_OK || m->epoch_count >= m->compacted)
         return status;
     error_set(e, DELTAFS_ERR_DAMAGED,
-              "%s: its compaction did not end: it has %" PRIu64 " of %" PRIu32
+              "%s/" MANIFEST_NAME ": its compaction did not end: it has %" PRIu64 " of %" PRIu32
               " epochs; remove it (deltafs rm), and compact the source again",
               folder, m->epoch_count, m->compacted);
     manifest_fini(m);
