@@ -48,23 +48,29 @@ static void unit_put(struct deltafs_attribute *a, const struct attribute_unit *u
     memcpy(a->unit_dimension, unit->dimension, sizeof a->unit_dimension);
 }
 
-/* Give a computed column the unit from the label on, with the expressions that it has. *found: how many these are. */
+/* Give a computed column the unit from the label on, with the expression that it has. *found: how many expressions
+ * there are. Of several, the first would remove the others: they are refused. */
 static int attr_set_unit(const char *path, const char *name, const struct values *v, size_t *found)
 {
-    struct deltafs_attribute a = {.struct_size = sizeof a};
+    struct deltafs_attribute a = {.struct_size = sizeof a}, column = a;
     deltafs_dir *dir;
     int code = target_open_directory(path, &dir);
 
     if (code != EXIT_OK)
         return code;
-    for (size_t i = 0; code == EXIT_OK && deltafs_attribute_at(dir, i, &a) == DELTAFS_OK; i++) {
-        if (a.type != DELTAFS_ATTRIBUTE_EXPRESSION || a.from < v->from.value || strcmp(a.name, name) != 0)
-            continue;
-        ++*found;
-        unit_put(&a, &v->unit);
-        if (deltafs_attribute_set_closed(path, &a) != DELTAFS_OK)
-            code = attr_fail(&a);
-    }
+    for (size_t i = 0; deltafs_attribute_at(dir, i, &a) == DELTAFS_OK; i++)
+        if (a.type == DELTAFS_ATTRIBUTE_EXPRESSION && a.from >= v->from.value && strcmp(a.name, name) == 0) {
+            column = a;
+            ++*found;
+        }
+    unit_put(&column, &v->unit);
+    if (*found > 1)
+        code = text_fail(EXIT_USAGE,
+                         "attr: '%s' has %zu expressions, from different labels on; set each with its unit: "
+                         "%s==EXPRESSION --from LABEL --unit UNIT",
+                         name, *found, name);
+    else if (*found == 1 && deltafs_attribute_set_closed(path, &column) != DELTAFS_OK)
+        code = attr_fail(&column);
     deltafs_close(dir);
     return code;
 }

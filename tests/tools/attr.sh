@@ -223,10 +223,12 @@ expect 0 "$deltafs" get "$work/needed" 5 --format csv
 expect 0 "$deltafs" attr "$work/needed" f=
 expect 0 "$deltafs" attr "$work/needed" f=5
 
-# NAME= --unit UNIT of a computed column keeps its expressions.
+# NAME= --unit UNIT of a computed column keeps its expression; of several, it would lose all but one.
 expect 0 "$deltafs" attr "$work/needed" 'g==2*v' --unit s
-expect 0 "$deltafs" attr "$work/needed" 'g==3*v' --from 4
 expect 0 "$deltafs" attr "$work/needed" g= --unit m
+expect 0 "$deltafs" attr "$work/needed" 'g==3*v' --from 4
+expect 2 "$deltafs" attr "$work/needed" g= --unit s
+says "'g' has 2 expressions, from different labels on"
 expect 0 "$deltafs" attr "$work/needed" g= --from 4 --unit keV
 expect 0 "$deltafs" attr "$work/needed" g
 printf 'g==2*v  unit m\ng==3*v  from 4  unit 1.602176634e-16 m^2 kg s^-2\n' >"$work/wanted"
@@ -234,5 +236,5 @@ same "$work/wanted" "$work/out" "a computed column with a unit"
 expect 3 "$deltafs" attr "$work/needed" g= --from 5 --unit m
 cp "$work/needed/MANIFEST" "$work/needed/MANIFEST.copy"
 printf 'attribute name=' >>"$work/needed/MANIFEST"
-expect 3 "$deltafs" attr "$work/needed" g= --unit m
+expect 3 "$deltafs" attr "$work/needed" g= --from 4 --unit m
 says "deltafs repair"
