@@ -20,7 +20,10 @@ static int open_all(const char *path, const deltafs_options *o, int is_reopening
     const char *text = deltafs_private_options_text(o, OPTION_INDEX_BY);
     deltafs_options *shared = NULL;
     deltafs_dir *d;
-    int status = deltafs_private_value_index_share(o, &shared, e);
+    int status = is_reopening ? deltafs_private_value_index_prune(path, e) : DELTAFS_OK;
+
+    if (status == DELTAFS_OK)
+        status = deltafs_private_value_index_share(o, &shared, e);
 
     if (status == DELTAFS_OK)
         status = serial_open_directory(path, shared ? shared : o, is_reopening, 0, &d, e);

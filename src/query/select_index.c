@@ -24,6 +24,7 @@ struct value_index {
 struct candidates {
     struct buffer keys;
     size_t count, most;
+    uint64_t left; /* keys that memory has room for, of all epochs */
 };
 
 /* ---- The index ---- */
@@ -167,11 +168,13 @@ static int index_use(struct deltafs_select *s, const struct value_index *x, uint
     if (!index_has(x, of, &number, &print))
         return 0;
     c->most = of->records / SHARE > FEW ? of->records / SHARE : FEW;
+    c->most = c->most < c->left ? c->most : c->left;
     if (index_range(s, of->label, print, &low, &high, &e))
         found = candidates_find(c, x, of->label, low, high);
     else if (index_is_top(s, of->label, print))
         found = candidates_top(c, x, number, of->label, s->top.most);
     const struct deltafs_key_list list = {.count = c->count, .number = (const uint64_t *)(const void *)c->keys.bytes};
+    c->left -= found ? c->count : 0;
     return found && key_set_take(&s->found[epoch - s->begin], &list, m, "keys", &e) == DELTAFS_OK;
 }
 
@@ -191,7 +194,7 @@ static int index_try(struct deltafs_select *s, const char *name, struct candidat
 void select_use_index(struct deltafs_select *s)
 {
     struct bytes names = {{0}, 0};
-    struct candidates c = {{0}, 0, 0};
+    struct candidates c = {.left = s->limit / (2 * sizeof(struct set_key))};
     char folder[PATH_ROOM];
 
     if (s->only.is_given || !(s->plan.where || s->plan.by) || s->reader->manifest.keys == KEYS_BYTES ||

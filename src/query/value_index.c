@@ -1,3 +1,4 @@
+#include <float.h>
 #include <math.h>
 #include <string.h>
 #include "query/value_index.h"
@@ -13,7 +14,8 @@ uint64_t value_index_code(double value)
         return UINT32_MAX;
     if ((double)rounded > value)
         rounded = nextafterf(rounded, -INFINITY);
-    rounded += 0.0f; /* -0 is 0 */
+    if (fabs(value) < FLT_MIN) /* whatever the program does with denormal numbers; -0 is 0 */
+        rounded = value < 0 ? -FLT_MIN : 0;
     memcpy(&bits, &rounded, sizeof bits);
     return bits & SIGN ? ~bits : bits | SIGN;
 }

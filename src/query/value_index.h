@@ -62,6 +62,12 @@ struct value_index_ranks {
 /* Collective: open it for writing, with the options of rank 0. */
 int value_index_open(const struct value_index_ranks *ranks, const char *of, const struct value_request *r,
                      const struct value_index_state *s, const deltafs_options *o, deltafs_dir **out, struct error *e);
+/* By one rank: the options of an index: those of the directory (NULL: none) that are not the directory's own. To be
+ * destroyed, also after an error. */
+int value_index_options(const deltafs_options *of, deltafs_options **out, struct error *e);
+/* By one process, before a directory is reopened: remove indexes that have later epochs than it, which are those of a
+ * job that died, or of another copy of the directory. */
+DELTAFS_PRIVATE int deltafs_private_value_index_prune(const char *of, struct error *e);
 /* Collective: what was computed of the epoch that ends next. */
 int value_index_print(deltafs_dir *index, uint64_t label, uint64_t print, struct error *e);
 

@@ -141,6 +141,65 @@ int value_index_print(deltafs_dir *index, uint64_t label, uint64_t print, struct
     return index_set(index, VALUE_INDEX_PRINT, label, DELTAFS_ATTRIBUTE_U8, &print, e);
 }
 
+int value_index_options(const deltafs_options *of, deltafs_options **out, struct error *e)
+{
+    static const enum option_id own[] = {OPTION_SCHEMA, OPTION_VALUE_SIZE, OPTION_KEYS,  OPTION_LAYOUT,
+                                         OPTION_COMMIT, OPTION_PROGRESS,   OPTION_STATS, OPTION_INDEX_BY};
+    int status = error_of_call(deltafs_options_create(out), e);
+
+    if (status == DELTAFS_OK && of)
+        status = deltafs_private_options_copy(*out, of, e);
+    for (size_t i = 0; i < sizeof own / sizeof own[0] && status == DELTAFS_OK; i++)
+        status = deltafs_private_options_reset(*out, own[i], e);
+    return status;
+}
+
+/* Remove the index if it has epochs behind `last`; `has` 0: if it has any. */
+static int prune_one(const char *folder, const char *name, int has, uint64_t last, struct error *e)
+{
+    char path[PATH_ROOM];
+    uint64_t own;
+    deltafs_dir *d;
+
+    if (deltafs_open(io_path_in(path, folder, "%s", name), NULL, &d) != DELTAFS_OK)
+        return DELTAFS_OK;
+    int is_ahead = deltafs_last_label(d, &own) == DELTAFS_OK && (!has || own > last);
+    deltafs_close(d);
+    return is_ahead ? error_of_call(deltafs_remove(path), e) : DELTAFS_OK;
+}
+
+static int names_add(void *arg, const char *name, struct error *e)
+{
+    return bytes_append(arg, name, strlen(name) + 1, e);
+}
+
+int deltafs_private_value_index_prune(const char *of, struct error *e)
+{
+    struct io io = io_default();
+    struct bytes names = {{0}, 0};
+    char folder[PATH_ROOM];
+    uint64_t last = 0;
+    int has = 0, status = DELTAFS_OK;
+    deltafs_dir *d;
+
+    io_path_in(folder, of, VALUE_INDEX_FOLDER);
+    if (io_list(&io, folder, names_add, &names, error_ignored()) != DELTAFS_OK)
+        names.used = 0;
+    if (names.used > 0 && deltafs_open(of, NULL, &d) == DELTAFS_OK) {
+        has = deltafs_last_label(d, &last) == DELTAFS_OK;
+        deltafs_close(d);
+    } else {
+        names.used = 0; /* whoever reopens the directory says what is wrong */
+    }
+    for (size_t at = 0; at < names.used && status == DELTAFS_OK;) {
+        const char *name = (const char *)names.buffer.bytes + at;
+        status = prune_one(folder, name, has, last, e);
+        at += strlen(name) + 1;
+    }
+    buffer_fini(&names.buffer);
+    return status;
+}
+
 int value_index_open(const struct value_index_ranks *ranks, const char *of, const struct value_request *r,
                      const struct value_index_state *s, const deltafs_options *o, deltafs_dir **out, struct error *e)
 {

@@ -208,29 +208,22 @@ static int follower_carry(const struct followers *all, struct follower *f, struc
     return status == DELTAFS_OK ? bytes_append(schema, "", 1, e) : status;
 }
 
-/* The options of an index: those of the directory, where they apply. */
-static int follower_options(const deltafs_options *of, const char *schema, deltafs_options *o, struct error *e)
+static int follower_options(const deltafs_options *of, const char *schema, deltafs_options **o, struct error *e)
 {
-    static const enum option_id own[] = {OPTION_SCHEMA, OPTION_VALUE_SIZE, OPTION_KEYS,  OPTION_LAYOUT,
-                                         OPTION_MEMORY, OPTION_PROGRESS,   OPTION_STATS, OPTION_INDEX_BY};
     uint64_t memory = deltafs_private_options_number(of, OPTION_MEMORY);
     char text[32];
-    int status = deltafs_private_options_copy(o, of, e);
+    int status = value_index_options(of, o, e);
 
-    for (size_t i = 0; i < sizeof own / sizeof own[0] && status == DELTAFS_OK; i++)
-        status = deltafs_private_options_reset(o, own[i], e);
     snprintf(text, sizeof text, "%llu", (unsigned long long)(memory == OPTION_AUTO ? MEMORY_AUTO : memory / SHARE));
     if (status == DELTAFS_OK)
-        status = error_of_call(deltafs_options_set(o, "memory", text), e);
-    return status == DELTAFS_OK ? error_of_call(deltafs_options_set(o, "schema", schema), e) : status;
+        status = error_of_call(deltafs_options_set(*o, "memory", text), e);
+    return status == DELTAFS_OK ? error_of_call(deltafs_options_set(*o, "schema", schema), e) : status;
 }
 
-/* By one rank: the index that there is; one that is ahead of the directory, whose job died, is made anew. */
+/* By one rank: the index that there is. */
 static int follower_look(const char *path, struct follower *f, struct value_index_state *s, struct error *e)
 {
     struct deltafs_stat stat = {.struct_size = sizeof stat};
-    char index[PATH_ROOM];
-    uint64_t last = 0;
     deltafs_dir *d;
     int status = error_of_call(deltafs_open(path, NULL, &d), e);
 
@@ -239,17 +232,8 @@ static int follower_look(const char *path, struct follower *f, struct value_inde
     status = error_of_call(deltafs_stat(d, &stat), e);
     if (status == DELTAFS_OK)
         memcpy(s->made_of, stat.uuid, sizeof s->made_of);
-    int has = deltafs_last_label(d, &last) == DELTAFS_OK;
     deltafs_close(d);
-    if (status == DELTAFS_OK)
-        status = value_index_look(path, &f->request, s, e);
-    if (status == DELTAFS_OK && s->has_epochs && (!has || s->last > last)) {
-        status =
-            error_of_call(deltafs_remove(io_path_in(index, path, "%s/%s", VALUE_INDEX_FOLDER, f->request.name)), e);
-        s->is_made = s->has_epochs = 0;
-        s->last = 0;
-    }
-    return status;
+    return status == DELTAFS_OK ? value_index_look(path, &f->request, s, e) : status;
 }
 
 /* Collective. */
@@ -266,9 +250,7 @@ static int follower_open(struct followers *all, struct follower *f, deltafs_dir 
     if (status == DELTAFS_OK)
         status = buffer_reserve(&f->values, AT_ONCE * (sizeof(uint64_t) + f->carried_size), "an index", e);
     if (status == DELTAFS_OK && ranks->group->rank == 0) {
-        status = error_of_call(deltafs_options_create(&o), e);
-        if (status == DELTAFS_OK)
-            status = follower_options(of, (const char *)schema.buffer.bytes, o, e);
+        status = follower_options(of, (const char *)schema.buffer.bytes, &o, e);
         if (status == DELTAFS_OK)
             status = follower_look(path, f, &state, e);
     }

@@ -99,10 +99,8 @@ static int making_open_index(struct making *m, struct error *e)
 {
     const struct value_index_maker *maker = m->maker;
     deltafs_options *o = NULL;
-    int status = error_of_call(deltafs_options_create(&o), e);
+    int status = value_index_options(maker->options, &o, e);
 
-    if (status == DELTAFS_OK && maker->options)
-        status = deltafs_private_options_copy(o, maker->options, e);
     if (status == DELTAFS_OK)
         status = making_schema(m, o, e);
     e->status = status;
@@ -165,16 +163,52 @@ static int making_part(struct making *m, uint64_t label, struct error *e)
     return status;
 }
 
-/* Collective. Where the expression cannot be used, there is nothing to index. */
+/* What this rank sees of an epoch: the fingerprint, if its column NAME computes what the request says. Where it does
+ * not, or the expression cannot be used, there is nothing to index. */
+static int making_see(struct making *m, uint64_t label, uint64_t *print, uint64_t *is_usable, struct error *e)
+{
+    char text[NAME_MAX + 3];
+    const struct manifest *of = &m->reader->manifest;
+    struct expr *column = NULL;
+    uint64_t computed = 0;
+
+    *print = *is_usable = 0;
+    snprintf(text, sizeof text, "`%s`", m->request.name);
+    int status = expr_parse(text, &column, e);
+    if (status == DELTAFS_OK)
+        status = value_index_fingerprint(of, m->schema, m->value, label, print, e);
+    if (status == DELTAFS_OK)
+        status = value_index_fingerprint(of, m->schema, column, label, &computed, e);
+    expr_destroy(column);
+    *is_usable = status == DELTAFS_OK && computed == *print;
+    return status == DELTAFS_ERR_MEMORY ? status : DELTAFS_OK;
+}
+
+/* Collective: all ranks must see the same, though others may change the directory meanwhile. */
+static int making_agree(struct making *m, uint64_t value, struct error *e)
+{
+    uint64_t both[] = {value, ~value};
+    int status = collective_max(m->maker->ranks->group, both, 2, e);
+
+    if (status == DELTAFS_OK && both[0] != ~both[1])
+        status = error_set(e, DELTAFS_ERR_BUSY, "%s: is being changed; index it again when that is done", m->path);
+    return status;
+}
+
+/* Collective. */
 static int making_epoch(struct making *m, uint64_t label, struct error *e)
 {
-    uint64_t print;
+    const struct collective *group = m->maker->ranks->group;
+    uint64_t print, is_usable;
 
-    if (value_index_fingerprint(&m->reader->manifest, m->schema, m->value, label, &print, error_ignored()) !=
-        DELTAFS_OK)
-        return DELTAFS_OK;
+    e->status = making_see(m, label, &print, &is_usable, e);
+    int status = collective_agree(group, e);
+    if (status == DELTAFS_OK)
+        status = making_agree(m, is_usable ? print : 0, e);
+    if (status != DELTAFS_OK || !is_usable)
+        return status;
     e->status = making_part(m, label, e);
-    int status = collective_agree(m->maker->ranks->group, e);
+    status = collective_agree(group, e);
     if (status == DELTAFS_OK)
         status = value_index_print(m->index, label, print, e);
     if (status == DELTAFS_OK)
@@ -209,7 +243,7 @@ static int making_begin(struct making *m, const char *text, struct error *e)
 static int making_epochs(struct making *m, struct error *e)
 {
     const struct manifest *of = &m->reader->manifest;
-    int status = DELTAFS_OK;
+    int status = making_agree(m, of->epoch_count, e);
 
     for (size_t i = 0; i < of->epoch_count && status == DELTAFS_OK; i++)
         if (!m->state.has_epochs || of->epoch[i].label > m->state.last)

@@ -56,6 +56,20 @@ import 2 --index_by "$both" -a -o "$work/d" "$work/dump.3" || fail "import -a"
 says "index: none"
 same_rows 'v*v > 8' size
 
+# The same, but the job that goes on does not write the index.
+cp -R "$work/d" "$work/before"
+make_dump 4 4
+import 2 --index_by "$both" -a -o "$work/d" "$work/dump.4" || fail "import -a"
+mv "$work/d/by" "$work/by"
+rm -r "$work/d" "$work/before/by"
+mv "$work/before" "$work/d"
+mv "$work/by" "$work/d/by"
+make_dump 4 44
+import 2 -a -o "$work/d" "$work/dump.4" || fail "import -a"
+"$deltafs" select "$work/d" --where 'v*v > 8' --epochs 4 --explain >"$work/got" 2>"$work/err" || fail select
+says "index: none"
+[ -s "$work/got" ] || fail "no rows"
+
 # One process; and epochs that are discarded, or written again.
 printf '1 7 0000a041\n1 8 0000803f\n2 7 00000040\n' | "$put_records" "$work/one" schema=v:f4 'index_by=twice:2*v' || fail put_records
 "$deltafs" select "$work/one" --where '2*v > 3' --format csv --explain >"$work/got" 2>"$work/err" || fail select

@@ -129,6 +129,15 @@ printf '1 6162 00000000\n' | "$put_records" "$work/names" keys=bytes schema=v:f4
 expect 3 mpi 1 "$deltafs_mpi" index --by 'y:v*2' "$work/names"
 says "its keys are bytes"
 
+# A column that was another one in earlier epochs: only those where it is what is asked for are indexed.
+cp -R "$work/plain" "$work/early"
+"$deltafs" attr "$work/early" 'late==v*v' && "$deltafs" attr "$work/early" --from 2 'late==v*v+w*w' || fail attr
+expect 0 env DELTAFS_KEYS=bytes DELTAFS_INDEX_BY=x:v "$deltafs_mpi" index --by 'late:v*v+w*w' "$work/early"
+"$deltafs" select "$work/early" --where 'v*v+w*w > 12' --format csv >"$work/got" || fail select
+rm -r "$work/early/by"
+"$deltafs" select "$work/early" --where 'v*v+w*w > 12' --format csv >"$work/wanted" || fail select
+same "$work/wanted" "$work/got" "a column that was another one"
+
 # It is renamed and removed with its directory.
 expect 0 "$deltafs" mv "$work/d" "$work/e"
 "$deltafs" select "$work/e" --where 'v*v > 8' --explain >"$work/out" 2>"$work/err" || fail select

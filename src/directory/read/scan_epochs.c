@@ -6,7 +6,7 @@
 #include <string.h>
 #include "directory/read/scan.h"
 
-#define MEMORY_DEFAULT ((size_t)256 << 20) /* bytes, if the option memory is auto */
+#define MEMORY_DEFAULT ((size_t)64 << 20) /* bytes, if the option memory is auto */
 
 /* A record that is held; its bytes are behind those of the one before, its key of bytes first. */
 struct held_record {
@@ -152,21 +152,22 @@ static int epoch_scan_take(const struct deltafs_record *record, void *arg)
     return status != DELTAFS_OK || s->to->stopped;
 }
 
-/* The compacted epochs `first` to `end` - 1. Damage is reported by the first pass. */
+/* The compacted epochs `first` to `end` - 1. Damage is reported by the first pass that finds any. */
 static int scan_compacted(struct reader *r, struct part_reader *p, uint32_t first, uint32_t end, struct scan_to *to,
                           struct damages *damages, struct error *e)
 {
     struct epoch_scan s = {.reader = r, .to = to, .first = first, .end = end};
     struct scan_to pass = {.fn = epoch_scan_take, .arg = &s};
     struct damages again = {0};
+    uint64_t before = damages->count;
     uint32_t many = end - first;
     int status = DELTAFS_OK;
 
-    s.limit = r->memory == OPTION_AUTO ? MEMORY_DEFAULT : (size_t)r->memory;
+    s.limit = (r->memory == OPTION_AUTO ? MEMORY_DEFAULT : (size_t)r->memory) / 2;
     while (s.first < end && status == DELTAFS_OK && !to->stopped) {
         s.end = s.first + many < end ? s.first + many : end;
         s.near = s.first;
-        s.is_direct = 0;
+        s.is_direct = s.end - s.first == 1; /* it is in order as it is stored */
         s.count = s.used = 0;
         status = part_scan_stored(r, p, 0, s.first, s.end, &pass, s.first == first ? damages : &again, e);
         if (status == DELTAFS_OK && s.failed.status == DELTAFS_OK && !to->stopped)
@@ -178,6 +179,8 @@ static int scan_compacted(struct reader *r, struct part_reader *p, uint32_t firs
         many = s.end - s.first;
         s.first = s.end;
     }
+    if (damages->count == before && again.count > 0)
+        damages_add(damages, &again.first);
     to->counts.records += pass.counts.records;
     to->counts.bytes += pass.counts.bytes;
     to->counts.blocks += pass.counts.blocks;

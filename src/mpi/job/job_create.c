@@ -63,7 +63,10 @@ static int job_make_plan(struct job *j, const struct job_call *call, const delta
 static int job_share_memory(struct job *j, const struct job_call *call, struct bytes *out, struct error *e)
 {
     deltafs_options *shared = NULL;
-    int status = deltafs_private_value_index_share(call->options, &shared, e);
+    int status = call->is_reopening ? deltafs_private_value_index_prune(call->path, e) : DELTAFS_OK;
+
+    if (status == DELTAFS_OK)
+        status = deltafs_private_value_index_share(call->options, &shared, e);
 
     if (status == DELTAFS_OK)
         status = job_make_plan(j, call, shared ? shared : call->options, out, e);
