@@ -4,7 +4,7 @@ import os
 import struct
 import sys
 
-from make_vpic import dump
+from make_vpic import dump, odd_grid
 
 PARTICLES = 5
 IDS = 115 + 32 * PARTICLES
@@ -14,7 +14,7 @@ def main():
     folder = sys.argv[1]
     os.makedirs(folder)
     good = os.path.join(folder, "good")
-    dump(good, 12, 0, 1, 0, [(7 * i, [0.5] * 3 + [i] + [0.25] * 4) for i in range(PARTICLES)])
+    dump(good, 12, 0, 1, 0, odd_grid(12, 0, 1), [(7 * i, [0.5] * 3 + [i] + [0.25] * 4) for i in range(PARTICLES)])
     with open(good, "rb") as f:
         data = f.read()
     assert len(data) == IDS + 12 + 8 * PARTICLES
