@@ -614,15 +614,6 @@ static void test_fault(void **state)
     free(file[1].key);
 }
 
-static uint64_t operations_left;
-
-static ssize_t die_later(struct fake_call *c)
-{
-    if (operations_left-- == 0)
-        raise(SIGKILL);
-    return c->op == FAKE_SYNC || c->op == FAKE_SYNC_FOLDER ? 0 : fake_do(c);
-}
-
 /* Killed before each of its operations. */
 static void test_killed(void **state)
 {
@@ -637,8 +628,7 @@ static void test_killed(void **state)
         pid_t child = fork();
         if (child == 0) {
             uint64_t freed;
-            operations_left = k;
-            fake_io_begin(&fake, die_later);
+            fake_io_begin_killed(&fake, k);
             _exit(compact(index, &freed) == DELTAFS_OK ? 0 : 1);
         }
         CHECK_IS(waitpid(child, &ended, 0), child);

@@ -384,15 +384,6 @@ static void test_fault(void **state)
     model_fini(&m);
 }
 
-static uint64_t operations_left;
-
-static ssize_t die_later(struct fake_call *c)
-{
-    if (operations_left-- == 0)
-        raise(SIGKILL);
-    return c->op == FAKE_SYNC || c->op == FAKE_SYNC_FOLDER ? 0 : fake_do(c);
-}
-
 /* Killed before each of its operations, it leaves nothing that can be opened but a complete directory; and what it
  * leaves can be removed. */
 static void test_killed(void **state)
@@ -407,8 +398,7 @@ static void test_killed(void **state)
     for (uint64_t k = 0; ended != 0; k++) {
         pid_t child = fork();
         if (child == 0) {
-            operations_left = k;
-            fake_io_begin(&fake, die_later);
+            fake_io_begin_killed(&fake, k);
             _exit(compact(from, to) == DELTAFS_OK ? 0 : 1);
         }
         CHECK_IS(waitpid(child, &ended, 0), child);

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include "fake_io.h"
@@ -244,4 +245,19 @@ int fake_io_end(struct fake_io *f)
 {
     io_replace_default(NULL, NULL);
     return f->open_files + f->misuses;
+}
+
+static uint64_t operations_left;
+
+static ssize_t die_later(struct fake_call *c)
+{
+    if (operations_left-- == 0)
+        raise(SIGKILL);
+    return c->op == FAKE_SYNC || c->op == FAKE_SYNC_FOLDER ? 0 : fake_do(c);
+}
+
+void fake_io_begin_killed(struct fake_io *f, uint64_t operations)
+{
+    operations_left = operations;
+    fake_io_begin(f, die_later);
 }

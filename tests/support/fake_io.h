@@ -83,6 +83,9 @@ void fake_io_has_all(struct fake_io *f);
  * open, or were closed twice. */
 void fake_io_begin(struct fake_io *f, fake_fn fn);
 int fake_io_end(struct fake_io *f);
+/* As fake_io_begin, but the process is killed before the operation that follows `operations` others. Nothing is synced.
+ */
+void fake_io_begin_killed(struct fake_io *f, uint64_t operations);
 
 /* The operation itself. */
 ssize_t fake_do(struct fake_call *c);
