@@ -88,15 +88,16 @@ DELTAFS_API int deltafs_mpi_indexer_open(MPI_Comm comm, const char *index, const
 
 /* Index the records of the directory at `path` by the values of an expression, with all ranks of `comm`, which share
  * the file system. deltafs_select_open then finds records by these values without reading all. `index` is
- * "NAME:EXPRESSION", such as "energy:ux*ux+uy*uy+uz*uz"; " +COLUMN" behind it, once or several times, lets the index
- * carry columns, which then need not be read elsewhere. The expression becomes the computed column NAME, too. The index
- * is a directory at `path`/by/NAME. Epochs that are in it already stay; call again after epochs were added.
+ * "NAME:EXPRESSION", such as "energy:ux*ux+uy*uy+uz*uz"; " +COLUMN" behind it, once or several times, stores columns in
+ * the index, too. The expression becomes the computed column NAME, too. The index is a directory at `path`/by/NAME.
+ * Epochs that are in it already stay; call again after epochs were added.
  *
  * The directory must be closed, have a schema, and keys that are numbers. `options`: those of deltafs_mpi_create for
  * the index (memory, partitions, ...); NULL: defaults. *epochs gets the number of epochs that were indexed, and
- * *records how many of their records this rank has read. All ranks give the same values. Collective; after an error all
- * ranks get the same status. DELTAFS_ERR_INVALID: `index` is wrong, or there is another index or attribute of this
- * name. An interrupted call leaves whole epochs: call again. */
+ * *records how many of their records this rank has read. All ranks pass the same `path` and `index`. Collective; after
+ * an error all ranks get the same status. DELTAFS_ERR_INVALID: `index` is wrong, or there is another index or attribute
+ * of this name. DELTAFS_ERR_BUSY: the directory is being changed. An interrupted call leaves whole epochs: call again.
+ */
 DELTAFS_API int deltafs_mpi_index_by(MPI_Comm comm, const char *path, const char *index, const deltafs_options *options,
                                      uint64_t *epochs, uint64_t *records);
 
