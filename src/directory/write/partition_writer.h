@@ -1,4 +1,4 @@
-/* The writer of one partition: its two logs, and the runs of the segment under way. Used by writer.c alone. */
+/* The writer of one partition: its two logs, and the runs of the segment under way. Used by the writer alone. */
 #ifndef DELTAFS_DIRECTORY_PARTITION_WRITER_H
 #define DELTAFS_DIRECTORY_PARTITION_WRITER_H
 

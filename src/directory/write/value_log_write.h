@@ -1,6 +1,6 @@
 /* The value log of one writer, where records stay with the rank that appends them (layout=local): values go into blocks
- * as they come, and for each comes out the place that the partition of its key gets instead of it. Used by writer.c
- * alone.
+ * as they come, and for each comes out the place that the partition of its key gets instead of it. Used by the
+ * writer alone.
  *
  * The log is made when its first block is full: who appends nothing has none. Blocks are encoded and appended by the
  * caller's thread; values_sync may be called by another while values of the next epoch come in. */
