@@ -29,18 +29,13 @@ static int removal_foreign(const char *path, struct error *e)
                      "%s: is no part of the directory; move it away, then the directory can be removed", path);
 }
 
-static int names_add(void *arg, const char *name, struct error *e)
-{
-    return bytes_append(arg, name, strlen(name) + 1, e);
-}
-
 /* Call `each` for each name in a folder; one that is missing is empty. */
 static int removal_each(struct removal *r, const char *folder,
                         int (*each)(struct removal *r, const char *folder, const char *name, struct error *e),
                         struct error *e)
 {
     struct bytes names = {{0}, 0};
-    int status = io_list(&r->io, folder, names_add, &names, e);
+    int status = io_names(&r->io, folder, &names, e);
 
     if (status == DELTAFS_ERR_NOT_FOUND)
         status = DELTAFS_OK;

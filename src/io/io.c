@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
+#include "base/collective.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "io/io.h"
@@ -684,6 +685,16 @@ int io_list(struct io *io, const char *folder, int (*fn)(void *arg, const char *
         return l.status;
     io_done(rc, "list", folder, e);
     return rc == -ENOTDIR ? (e->status = DELTAFS_ERR_NOT_DELTAFS) : e->status;
+}
+
+static int names_add(void *arg, const char *name, struct error *e)
+{
+    return bytes_append(arg, name, strlen(name) + 1, e);
+}
+
+int io_names(struct io *io, const char *folder, struct bytes *names, struct error *e)
+{
+    return io_list(io, folder, names_add, names, e);
 }
 
 int io_sync_folder(struct io *io, const char *path, struct error *e)

@@ -14,6 +14,8 @@
  * caller knows what must be in it and waits for that, or syncs the file and must see the error. */
 #define IO_AWAITED 0x40000000
 
+struct bytes; /* base/collective.h */
+
 struct io_attributes {
     uint64_t size;
     uint64_t stored; /* bytes of its blocks */
@@ -163,6 +165,8 @@ int io_readlink(struct io *io, const char *path, char *target, size_t room, stru
  * it is no folder. */
 int io_list(struct io *io, const char *folder, int (*fn)(void *arg, const char *name, struct error *e), void *arg,
             struct error *e);
+/* Append all of them, each with its NUL. */
+int io_names(struct io *io, const char *folder, struct bytes *names, struct error *e);
 
 /* The path "FOLDER/NAME", NAME as printf has it, in `path`. If it is too long for the system, each call refuses what is
  * left of it (ENAMETOOLONG). */

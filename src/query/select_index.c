@@ -29,11 +29,6 @@ struct candidates {
 
 /* ---- The index ---- */
 
-static int names_add(void *arg, const char *name, struct error *e)
-{
-    return bytes_append(arg, name, strlen(name) + 1, e);
-}
-
 /* Returns whether there is such an index of the directory. */
 static int index_open(const struct reader *r, const char *name, struct value_index *out)
 {
@@ -201,7 +196,7 @@ void select_use_index(struct deltafs_select *s)
         s->begin == s->end)
         return;
     io_path_in(folder, s->reader->path, "%s", VALUE_INDEX_FOLDER);
-    if (io_list(&s->reader->io, folder, names_add, &names, error_ignored()) != DELTAFS_OK)
+    if (io_names(&s->reader->io, folder, &names, error_ignored()) != DELTAFS_OK)
         names.used = 0;
     if (names.used > 0)
         s->found = calloc(s->end - s->begin, sizeof *s->found);

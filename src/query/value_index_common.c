@@ -168,11 +168,6 @@ static int prune_one(const char *folder, const char *name, int has, uint64_t las
     return is_ahead ? error_of_call(deltafs_remove(path), e) : DELTAFS_OK;
 }
 
-static int names_add(void *arg, const char *name, struct error *e)
-{
-    return bytes_append(arg, name, strlen(name) + 1, e);
-}
-
 int deltafs_private_value_index_prune(const char *of, struct error *e)
 {
     struct io io = io_default();
@@ -183,7 +178,7 @@ int deltafs_private_value_index_prune(const char *of, struct error *e)
     deltafs_dir *d;
 
     io_path_in(folder, of, VALUE_INDEX_FOLDER);
-    if (io_list(&io, folder, names_add, &names, error_ignored()) != DELTAFS_OK)
+    if (io_names(&io, folder, &names, error_ignored()) != DELTAFS_OK)
         names.used = 0;
     if (names.used > 0 && deltafs_open(of, NULL, &d) == DELTAFS_OK) {
         has = deltafs_last_label(d, &last) == DELTAFS_OK;

@@ -12,12 +12,6 @@
 #include "logical/format/names.h"
 #include "logical/format/session.h"
 
-/* Append the name to those before it, each with its NUL. */
-static int names_add(void *arg, const char *name, struct error *e)
-{
-    return bytes_append(arg, name, strlen(name) + 1, e);
-}
-
 struct walk {
     struct io *io;
     const char *container, *uuid_text;
@@ -103,7 +97,7 @@ static int walk_folder(struct walk *w, const char *folder, enum name kind, uint3
 {
     char path[PATH_ROOM];
     struct bytes names = {{0}, 0};
-    int status = io_list(w->io, folder, names_add, &names, e);
+    int status = io_names(w->io, folder, &names, e);
 
     if (status == DELTAFS_ERR_NOT_FOUND)
         status = DELTAFS_OK;
