@@ -104,7 +104,7 @@ struct deltafs_select_options {
     const char *where;                 /* a condition, such as "ux**2 + uy**2 > 1"; NULL: all records */
     const char *by;                    /* with `top`: the value to order by */
     uint64_t top;                      /* only so many rows: those with the largest values; 0: all rows */
-    const char *fields;                /* the columns of the rows, separated by commas; NULL: all columns */
+    const char *fields;                /* the columns of the rows, separated by commas; NULL: all; "": none */
     const struct deltafs_range *range; /* of epochs; NULL: all */
     /* Sets of keys; NULL: not given. Only records whose key is in `keys` and in `and_keys`, but not in `not_keys`. */
     const struct deltafs_key_list *keys, *and_keys, *not_keys;
@@ -132,8 +132,8 @@ DELTAFS_API int deltafs_select_open(deltafs_dir *dir, const struct deltafs_selec
                                     deltafs_select **out);
 
 /* The schema of the rows, owned by the select: the columns in the order of `fields`. Without `fields`: all stored
- * columns, then all computed ones. Stored columns have their stored type, all others are f8. "": the directory has no
- * schema, and a row is a value as it was stored. */
+ * columns, then all computed ones. Stored columns have their stored type, all others are f8. "": rows have no columns;
+ * or, without `fields`, the directory has no schema, and a row is a value as it was stored. */
 DELTAFS_API const char *deltafs_select_schema(const deltafs_select *select);
 
 /* Get the next rows; *count is 0 at the end. rows[i].value has the columns of a row, packed as the schema says, and the
@@ -161,7 +161,8 @@ DELTAFS_API int deltafs_select_progress(deltafs_select *select, double *share);
 /* The name of the value index (deltafs_mpi_index_by) that the select uses, owned by the select; NULL: none. An index is
  * used in the epochs that it has, if `where` has a comparison of its expression with a constant, alone or joined to
  * others by `and`, or if `by` is its expression and there is no `where`; and if it leaves out most records. The rows
- * are the same without it. */
+ * are the same without it. Those for which the index has all that is needed (the key, and the columns that it carries)
+ * are made of the index alone. */
 DELTAFS_API const char *deltafs_select_index(const deltafs_select *select);
 
 /* End the threads and free everything. Can be called at any time. */

@@ -38,7 +38,8 @@ static int side_take(const struct expr *x, uint32_t root, const struct expr_scop
     return status;
 }
 
-/* The value compared with a number. The comparison is exact, the number here may be rounded: so take one more. */
+/* The value compared with a number. The comparison is exact, the number here may be rounded: so take one more, and know
+ * nothing about the number. */
 static void bounds_cut(struct bounds *b, enum node_kind kind, double number)
 {
     double below = nextafter(number, -INFINITY), above = nextafter(number, INFINITY);
@@ -49,10 +50,14 @@ static void bounds_cut(struct bounds *b, enum node_kind kind, double number)
         b->high = -INFINITY;
         return;
     }
-    if (kind == NODE_GT || kind == NODE_GE || kind == NODE_EQ)
-        b->low = below > b->low ? below : b->low;
-    if (kind == NODE_LT || kind == NODE_LE || kind == NODE_EQ)
-        b->high = above < b->high ? above : b->high;
+    if (kind == NODE_GT || kind == NODE_GE || kind == NODE_EQ) {
+        b->low = fmax(b->low, below);
+        b->all_above = fmax(b->all_above, above);
+    }
+    if (kind == NODE_LT || kind == NODE_LE || kind == NODE_EQ) {
+        b->high = fmin(b->high, above);
+        b->all_below = fmin(b->all_below, below);
+    }
 }
 
 /* The comparison with its sides exchanged. */
@@ -98,7 +103,8 @@ int bounds_find(const struct expr *condition, const struct expr_scope *scope, ui
     uint8_t *is_joined = calloc(x->count, 1); /* by `and` with all others */
     int status = is_joined ? DELTAFS_OK : error_no_memory(e, x->count, "a condition");
 
-    *out = (struct bounds){.is_all = 1, .low = -INFINITY, .high = INFINITY};
+    *out =
+        (struct bounds){.is_all = 1, .low = -INFINITY, .high = INFINITY, .all_above = -INFINITY, .all_below = INFINITY};
     if (is_joined)
         is_joined[x->count - 1] = 1;
     for (size_t i = x->count; status == DELTAFS_OK && i-- > 0;) {

@@ -4,11 +4,13 @@
 
 #include "query/expr.h"
 
-/* Where the condition holds, low <= value <= high; if low > high it holds nowhere. */
+/* Where the condition holds, low <= value <= high; if low > high it holds nowhere. With is_all, it holds where
+ * all_above < value < all_below; these are infinite only if there is no such bound. */
 struct bounds {
     int is_found; /* it says something */
     int is_all;   /* and nothing about anything else */
     double low, high;
+    double all_above, all_below;
 };
 
 /* What `condition` says about the value whose fingerprint is `of`: by comparisons with constants that are joined by

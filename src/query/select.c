@@ -87,6 +87,19 @@ static uint32_t select_threads(const struct deltafs_select *s)
     return most > 0 ? most : 1;
 }
 
+static int worker_init(struct worker *w, struct deltafs_select *s, struct error *e)
+{
+    size_t size = s->found ? (size_t)s->reader->manifest.value_size : 0;
+    int status = eval_init(&w->eval, &s->plan, e);
+
+    w->select = s;
+    if (status == DELTAFS_OK)
+        status = buffer_reserve(&w->value, size + 1, "a record", e);
+    if (status == DELTAFS_OK)
+        memset(w->value.bytes, 0, size);
+    return status;
+}
+
 /* The expressions are bound once here, so that mistakes in them are found by the open. */
 static int select_make_workers(struct deltafs_select *s, uint64_t label, struct error *e)
 {
@@ -98,10 +111,8 @@ static int select_make_workers(struct deltafs_select *s, uint64_t label, struct 
         status = error_no_memory(e, s->workers * sizeof *s->worker, "threads");
         s->workers = 0;
     }
-    for (uint32_t i = 0; i < s->workers && status == DELTAFS_OK; i++) {
-        s->worker[i].select = s;
-        status = eval_init(&s->worker[i].eval, &s->plan, e);
-    }
+    for (uint32_t i = 0; i < s->workers && status == DELTAFS_OK; i++)
+        status = worker_init(&s->worker[i], s, e);
     if (status == DELTAFS_OK)
         status = eval_bind(&s->worker[0].eval, label, e);
     if (status == DELTAFS_ERR_NOT_FOUND)
@@ -204,6 +215,13 @@ static void worker_fini(struct worker *w)
     deltafs_close(w->dir);
     looked_fini(&w->looked);
     eval_fini(&w->eval);
+    buffer_fini(&w->value);
+}
+
+static void found_fini(struct found *f)
+{
+    key_set_fini(&f->keys);
+    buffer_fini(&f->records);
 }
 
 int deltafs_select_close(deltafs_select *s)
@@ -223,9 +241,10 @@ int deltafs_select_close(deltafs_select *s)
     key_set_fini(&s->only);
     key_set_fini(&s->except);
     for (uint32_t i = 0; s->found && i < s->end - s->begin; i++)
-        key_set_fini(&s->found[i]);
+        found_fini(&s->found[i]);
     free(s->found);
     free(s->index);
+    carried_fini(&s->carried);
     plan_fini(&s->plan);
     buffer_fini(&s->sorted);
     buffer_fini(&s->records);

@@ -16,6 +16,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include "directory/read/reader.h"
+#include "query/carried.h"
 #include "query/select_eval.h"
 #include "query/select_keys.h"
 #include "query/select_top.h"
@@ -37,6 +38,12 @@ struct looked {
 };
 void looked_fini(struct looked *l);
 
+/* What an index has found of an epoch. */
+struct found {
+    struct key_set keys;   /* not given: it could not be used */
+    struct buffer records; /* what it carries of them, carried.size bytes of each; for keys that have records here */
+};
+
 struct worker {
     struct deltafs_select *select;
     pthread_t thread;
@@ -49,8 +56,9 @@ struct worker {
     uint32_t epoch, partition;
     uint64_t records;
     /* Of the batch: which records pass, and their values. */
-    uint8_t pass[BATCH];
+    uint8_t pass[BATCH], is_sure[BATCH]; /* without a test */
     double by[BATCH];
+    struct buffer value; /* of a record that an index has found; what it does not carry is 0 */
     struct error error;
 };
 
@@ -65,9 +73,10 @@ struct deltafs_select {
     struct error *error;
     struct plan plan;
     struct key_set only, except;
-    struct key_set *found; /* of each epoch: what an index has found, if it could be used; NULL: no index was used */
-    char *index;           /* its name */
-    int does_look;         /* at whole blocks */
+    struct found *found; /* of each epoch; NULL: no index was used */
+    char *index;         /* its name */
+    struct carried carried;
+    int does_look; /* at whole blocks */
     uint32_t part, parts;
     uint32_t partitions, begin, end; /* `end`: the first epoch that is not selected from */
     uint64_t limit;

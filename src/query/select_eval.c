@@ -386,14 +386,14 @@ int eval_part_rows(struct eval *v, const uint8_t *pass, size_t count, uint8_t *r
 
 int eval_rows(struct eval *v, const uint8_t *pass, size_t count, struct chunk **out, struct error *e)
 {
-    size_t values, keys, head = sizeof(struct chunk) + count * sizeof(struct deltafs_record);
+    size_t values, keys, head = count * sizeof(struct deltafs_record);
 
     rows_size(v, pass, &values, &keys);
-    struct chunk *c = malloc(head + values + keys + 1);
+    struct chunk *c = malloc(sizeof *c + head + values + keys + 1);
     if (!c)
-        return error_no_memory(e, head + values + keys, "rows");
+        return error_no_memory(e, sizeof *c + head + values + keys, "rows");
     *c = (struct chunk){.count = count, .bytes = head + values + keys};
-    uint8_t *row = (uint8_t *)c + head, *key = row + values;
+    uint8_t *row = (uint8_t *)c->record + head, *key = row + values;
     struct deltafs_record *r = c->record;
     eval_compute(v);
     for (size_t i = 0; i < v->batch.n; i++) {

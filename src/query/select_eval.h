@@ -25,7 +25,7 @@ struct batch {
 /* Rows that were made together. The values lie one after the other. */
 struct chunk {
     struct chunk *next;
-    size_t count, bytes; /* bytes of all of it */
+    size_t count, bytes; /* bytes of the records */
     struct deltafs_record record[];
 };
 

@@ -1,8 +1,11 @@
-/* Select by a value index: the keys of the records that may pass are looked up in it, and then only these records. */
+/* Select by a value index: the keys of the records that may pass are looked up in it, and then only these records. A
+ * record is taken from the index alone if the columns that it carries are enough: for the rows, and for the condition,
+ * or if the code tells that it passes. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/coding.h"
+#include "base/short_copy.h"
 #include "directory/dir.h"
 #include "query/bounds.h"
 #include "query/select.h"
@@ -12,6 +15,7 @@
 #define FEW       1024                /* but this many never are */
 #define TOP_STEP  (UINT64_C(1) << 16) /* of codes: where the largest values are looked for at first */
 #define TOP_GROWS 8
+#define DOUBT     1 /* codes: another processor may compute the last bit of a value otherwise */
 
 /* An index that is open. */
 struct value_index {
@@ -20,11 +24,18 @@ struct value_index {
     struct reader *reader;
 };
 
-/* Keys of records that were found. */
+/* Records that were found. */
 struct candidates {
-    struct buffer keys;
-    size_t count, most;
-    uint64_t left; /* keys that memory has room for, of all epochs */
+    const struct manifest *manifest; /* of the directory */
+    const struct carried *carried;
+    struct set_key *key;
+    size_t count, capacity, most;
+    struct buffer records; /* as in struct found */
+    uint64_t left;         /* bytes of memory that there are for them, of all epochs */
+    /* Of an epoch: */
+    int has_rows;                   /* records come from the index, */
+    int is_tested;                  /* and are tested; otherwise only those that pass for sure, */
+    uint64_t sure_first, sure_last; /* which have these codes */
 };
 
 /* ---- The index ---- */
@@ -66,15 +77,39 @@ static int index_has(const struct value_index *x, const struct manifest_epoch *e
 
 /* ---- Candidates ---- */
 
+static void candidates_fini(struct candidates *c)
+{
+    free(c->key);
+    buffer_fini(&c->records);
+}
+
+static int candidates_reserve(struct candidates *c)
+{
+    int status = memory_extend(NULL, &c->key, c->count, &c->capacity, sizeof *c->key, "keys", error_ignored());
+
+    return status == DELTAFS_OK
+               ? buffer_reserve(&c->records, (c->count + 1) * c->carried->size + 1, "records", error_ignored())
+               : status;
+}
+
 /* A deltafs_record_fn. */
 static int candidates_add(const struct deltafs_record *record, void *candidates)
 {
     struct candidates *c = candidates;
+    const uint8_t *value = record->value;
+    size_t size = c->carried->size;
 
-    if (c->count == c->most || record->size < sizeof(uint64_t) ||
-        buffer_reserve(&c->keys, (c->count + 1) * sizeof(uint64_t), "keys", error_ignored()) != DELTAFS_OK)
+    if (c->count == c->most || record->size != sizeof(uint64_t) + size || candidates_reserve(c) != DELTAFS_OK)
         return 1;
-    ((uint64_t *)(void *)c->keys.bytes)[c->count++] = get_u64(record->value);
+    struct set_key *key = &c->key[c->count];
+    *key = key_set_number(c->manifest, get_u64(value));
+    int is_sure = record->key >= c->sure_first && record->key <= c->sure_last;
+    if (c->has_rows && (c->is_tested || is_sure)) {
+        copy_short(c->records.bytes + c->count * size, value + sizeof(uint64_t), size);
+        key->record = (uint32_t)c->count + 1;
+        key->is_sure = !c->is_tested;
+    }
+    c->count++;
     return 0;
 }
 
@@ -125,63 +160,91 @@ static int candidates_top(struct candidates *c, const struct value_index *x, uin
 /* ---- The epochs of a select ---- */
 
 /* What the select asks of the value that was indexed: the codes that may pass. Returns 0 if that is anything. */
-static int index_range(const struct deltafs_select *s, uint64_t label, uint64_t print, uint64_t *low, uint64_t *high,
-                       struct error *e)
+static int index_range(const struct deltafs_select *s, uint64_t label, uint64_t print, struct candidates *c,
+                       uint64_t *low, uint64_t *high)
 {
     struct columns columns = {
         .manifest = &s->reader->manifest, .schema = s->plan.schema, .label = label, .last = UINT64_MAX};
     const struct expr_scope scope = columns_scope(&columns);
     struct bounds b = {0};
 
-    if (!s->plan.where || bounds_find(s->plan.where, &scope, print, &b, e) != DELTAFS_OK || !b.is_found)
+    if (!s->plan.where || bounds_find(s->plan.where, &scope, print, &b, error_ignored()) != DELTAFS_OK || !b.is_found)
         return 0;
-    *low = b.low > b.high ? 1 : value_index_code(b.low);
-    *high = b.low > b.high ? 0 : value_index_code(b.high);
+    *low = b.low > b.high ? 1 : value_index_code(b.low) - DOUBT;
+    *high = b.low > b.high ? 0 : value_index_code(b.high) + DOUBT;
+    c->sure_first = isinf(b.all_above) ? 0 : value_index_code(b.all_above) + DOUBT + 1;
+    c->sure_last = isinf(b.all_below) ? UINT64_MAX : value_index_code(b.all_below) - DOUBT - 1;
+    c->is_tested = !b.is_all || carried_suffices(c->carried, &s->plan, label, 1);
+    c->has_rows = carried_suffices(c->carried, &s->plan, label, c->is_tested);
     return 1;
 }
 
-static int index_is_top(const struct deltafs_select *s, uint64_t label, uint64_t print)
+static int index_is_top(const struct deltafs_select *s, uint64_t label, uint64_t print, struct candidates *c)
 {
     uint64_t by;
 
+    c->is_tested = 1;
+    c->has_rows = carried_suffices(c->carried, &s->plan, label, 1);
     return s->plan.by && !s->plan.where && s->except.count == 0 &&
            value_index_fingerprint(&s->reader->manifest, s->plan.schema, s->plan.by, label, &by, error_ignored()) ==
                DELTAFS_OK &&
            by == print;
 }
 
+/* How many records of an epoch may be found: not so many that a scan is faster, nor more than memory has room for.
+ * Their rows must not overflow, since a scan would have another order then. */
+static size_t index_most(const struct deltafs_select *s, const struct candidates *c, uint64_t records)
+{
+    uint64_t most = records / SHARE > FEW ? records / SHARE : FEW;
+    uint64_t room = c->left / (sizeof(struct set_key) + c->carried->size);
+    uint64_t rows = s->limit / (sizeof(struct deltafs_record) + plan_row_size(&s->plan));
+
+    most = most < room ? most : room;
+    most = most < rows ? most : rows;
+    return most < UINT32_MAX ? most : UINT32_MAX;
+}
+
 /* Let only the records of an epoch be read that the index finds. Returns whether it could be used. */
 static int index_use(struct deltafs_select *s, const struct value_index *x, uint32_t epoch, struct candidates *c)
 {
-    const struct manifest *m = &s->reader->manifest;
-    const struct manifest_epoch *of = &m->epoch[epoch];
+    const struct manifest_epoch *of = &s->reader->manifest.epoch[epoch];
+    struct found *f = &s->found[epoch - s->begin];
     uint64_t print, low, high;
-    struct error e;
     uint32_t number;
     int found = 0;
 
     if (!index_has(x, of, &number, &print))
         return 0;
-    c->most = of->records / SHARE > FEW ? of->records / SHARE : FEW;
-    c->most = c->most < c->left ? c->most : c->left;
-    if (index_range(s, of->label, print, &low, &high, &e))
+    c->most = index_most(s, c, of->records);
+    if (index_range(s, of->label, print, c, &low, &high))
         found = candidates_find(c, x, of->label, low, high);
-    else if (index_is_top(s, of->label, print))
+    else if (index_is_top(s, of->label, print, c))
         found = candidates_top(c, x, number, of->label, s->top.most);
-    const struct deltafs_key_list list = {.count = c->count, .number = (const uint64_t *)(const void *)c->keys.bytes};
-    c->left -= found ? c->count : 0;
-    return found && key_set_take(&s->found[epoch - s->begin], &list, m, "keys", &e) == DELTAFS_OK;
+    if (!found)
+        return 0;
+    c->left -= c->count * (sizeof *c->key + c->carried->size);
+    key_set_own(&f->keys, c->key, c->count);
+    f->records = c->records;
+    c->key = NULL;
+    c->capacity = 0;
+    c->records = (struct buffer){0};
+    return 1;
 }
 
-static int index_try(struct deltafs_select *s, const char *name, struct candidates *c)
+static int index_try(struct deltafs_select *s, const char *name)
 {
+    struct candidates c = {.manifest = &s->reader->manifest, .carried = &s->carried, .left = s->limit};
     struct value_index x;
     int is_used = 0;
 
     if (!index_open(s->reader, name, &x))
         return 0;
-    for (uint32_t i = s->begin; i < s->end; i++)
-        is_used |= index_use(s, &x, i, c);
+    if (carried_take(&s->carried, &s->plan, x.reader->manifest.schema, error_ignored()) == DELTAFS_OK)
+        for (uint32_t i = s->begin; i < s->end; i++)
+            is_used |= index_use(s, &x, i, &c);
+    if (!is_used)
+        carried_fini(&s->carried);
+    candidates_fini(&c);
     deltafs_close(x.dir);
     return is_used;
 }
@@ -189,23 +252,27 @@ static int index_try(struct deltafs_select *s, const char *name, struct candidat
 void select_use_index(struct deltafs_select *s)
 {
     struct bytes names = {{0}, 0};
-    struct candidates c = {.left = s->limit / (2 * sizeof(struct set_key))};
     char folder[PATH_ROOM];
+    int is_used = 0;
 
     if (s->only.is_given || !(s->plan.where || s->plan.by) || s->reader->manifest.keys == KEYS_BYTES ||
-        s->begin == s->end)
+        s->plan.schema == NULL || s->begin == s->end)
         return;
     io_path_in(folder, s->reader->path, "%s", VALUE_INDEX_FOLDER);
     if (io_names(&s->reader->io, folder, &names, error_ignored()) != DELTAFS_OK)
         names.used = 0;
     if (names.used > 0)
         s->found = calloc(s->end - s->begin, sizeof *s->found);
-    for (size_t at = 0; s->found && at < names.used && !s->index;) {
+    for (size_t at = 0; s->found && at < names.used && !is_used;) {
         const char *name = (const char *)names.buffer.bytes + at;
-        if (index_try(s, name, &c))
+        is_used = index_try(s, name);
+        if (is_used)
             s->index = strdup(name);
         at += strlen(name) + 1;
     }
+    if (!is_used) {
+        free(s->found);
+        s->found = NULL;
+    }
     buffer_fini(&names.buffer);
-    buffer_fini(&c.keys);
 }

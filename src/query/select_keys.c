@@ -26,7 +26,24 @@ static struct set_key key_of(const struct manifest *m, uint64_t number, const vo
     return k;
 }
 
+struct set_key key_set_number(const struct manifest *m, uint64_t number)
+{
+    return key_of(m, number, NULL, 0);
+}
+
 /* ---- Making a set ---- */
+
+void key_set_own(struct key_set *s, struct set_key *keys, size_t n)
+{
+    *s = (struct key_set){.is_given = 1, .key = keys};
+    if (n > 0)
+        qsort(keys, n, sizeof *keys, key_compare);
+    for (size_t i = 0; i < n; i++)
+        if (s->count == 0 || key_compare(&keys[i], &keys[s->count - 1]) != 0)
+            keys[s->count++] = keys[i];
+        else
+            keys[s->count - 1].record = 0;
+}
 
 static int key_set_copy_bytes(struct key_set *s, const struct deltafs_key_list *keys, const struct manifest *m,
                               const char *name, struct error *e)
@@ -53,7 +70,6 @@ int key_set_take(struct key_set *s, const struct deltafs_key_list *keys, const s
                  struct error *e)
 {
     int is_bytes = m->keys == KEYS_BYTES, status = DELTAFS_OK;
-    size_t n = 0;
 
     *s = (struct key_set){.is_given = keys != NULL};
     if (!keys || keys->count == 0)
@@ -72,11 +88,9 @@ int key_set_take(struct key_set *s, const struct deltafs_key_list *keys, const s
         key_set_fini(s);
         return status;
     }
-    qsort(s->key, keys->count, sizeof *s->key, key_compare);
-    for (size_t i = 0; i < keys->count; i++)
-        if (n == 0 || key_compare(&s->key[i], &s->key[n - 1]) != 0)
-            s->key[n++] = s->key[i];
-    s->count = n;
+    uint8_t *bytes = s->bytes;
+    key_set_own(s, s->key, keys->count);
+    s->bytes = bytes;
     return DELTAFS_OK;
 }
 

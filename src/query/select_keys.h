@@ -9,6 +9,8 @@ struct set_key {
     uint64_t number; /* of a key of bytes: its hash */
     uint32_t partition, size;
     const uint8_t *bytes; /* NULL if keys are numbers */
+    uint32_t record;      /* the number of its record in what an index has found, from 1 on; 0: it is looked up */
+    uint8_t is_sure;      /* that record passes */
 };
 
 /* Each key once, sorted by partition, then by key. */
@@ -22,6 +24,10 @@ struct key_set {
 /* Take a copy of the caller's keys; `keys` NULL: not given. `name` is for messages. */
 int key_set_take(struct key_set *s, const struct deltafs_key_list *keys, const struct manifest *m, const char *name,
                  struct error *e);
+/* A key that is a number. */
+struct set_key key_set_number(const struct manifest *m, uint64_t number);
+/* Make a set of `n` keys, which it takes over. Those that are there several times are looked up. */
+void key_set_own(struct key_set *s, struct set_key *keys, size_t n);
 void key_set_fini(struct key_set *s);
 
 int key_set_has(const struct key_set *s, const struct manifest *m, const struct deltafs_record *record);

@@ -6,11 +6,6 @@
 #include "directory/read/scan_blocks.h"
 #include "query/select.h"
 
-static size_t looked_row_size(const struct plan *p)
-{
-    return p->is_whole ? (size_t)p->manifest->value_size : p->row_size;
-}
-
 void looked_fini(struct looked *l)
 {
     buffer_fini(&l->rows);
@@ -25,7 +20,7 @@ void looked_fini(struct looked *l)
 static int look_rows(struct worker *w, size_t at, size_t n, size_t count, struct error *e)
 {
     struct looked *l = &w->looked;
-    size_t size = looked_row_size(&w->select->plan);
+    size_t size = plan_row_size(&w->select->plan);
     int status = buffer_reserve(&l->rows, (l->count + count) * size + 1, "rows", e);
 
     if (status == DELTAFS_OK)
@@ -79,8 +74,10 @@ static void look_flush(struct worker *w)
     struct chunk *c = w->looked.chunk;
 
     w->looked.chunk = NULL;
-    if (c)
-        worker_give(w, c);
+    if (!c)
+        return;
+    c->bytes = c->count * (sizeof *c->record + c->record->size);
+    worker_give(w, c);
 }
 
 /* Add a row to the chunk. */
@@ -93,7 +90,7 @@ static int look_add(struct worker *w, const struct deltafs_record *record, struc
         c = w->looked.chunk = malloc(bytes + 1);
         if (!c)
             return error_no_memory(e, bytes, "rows");
-        *c = (struct chunk){.bytes = bytes};
+        *c = (struct chunk){.count = 0};
         w->looked.most = most;
         w->looked.given += most;
     }
@@ -110,7 +107,7 @@ static int look_give(void *worker, uint64_t key, uint32_t mark, struct error *e)
 {
     struct worker *w = worker;
     struct deltafs_select *s = w->select;
-    size_t size = looked_row_size(&s->plan), row = mark - 1;
+    size_t size = plan_row_size(&s->plan), row = mark - 1;
     const struct deltafs_record record = {
         .key = key, .label = w->eval.batch.label, .value = w->looked.rows.bytes + row * size, .size = size};
 

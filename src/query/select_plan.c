@@ -175,11 +175,15 @@ int plan_make(struct plan *p, const struct manifest *m, const struct deltafs_sel
     if (status != DELTAFS_OK)
         return status;
     p->text.bytes[0] = '\0';
-    status = o->fields ? plan_add_names(p, o->fields, e) : plan_add_all(p, e);
+    if (!o->fields)
+        status = plan_add_all(p, e);
+    else if (*o->fields != '\0')
+        status = plan_add_names(p, o->fields, e);
     if (status == DELTAFS_OK)
         status = plan_check_rows(p, e);
-    p->is_whole = p->outputs == 0 || (p->outputs == 1 && !p->output[0].computed && p->output[0].from == 0 &&
-                                      p->output[0].size == (size_t)m->value_size);
+    p->is_whole =
+        (p->outputs == 0 && !o->fields) || (p->outputs == 1 && !p->output[0].computed && p->output[0].from == 0 &&
+                                            p->output[0].size == (size_t)m->value_size);
     return status;
 }
 

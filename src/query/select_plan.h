@@ -32,6 +32,12 @@ struct plan {
 int plan_make(struct plan *p, const struct manifest *m, const struct deltafs_select_options *o, struct error *e);
 void plan_fini(struct plan *p);
 
+/* Bytes of a row, where all have the same. */
+static inline size_t plan_row_size(const struct plan *p)
+{
+    return p->is_whole ? (size_t)p->manifest->value_size : p->row_size;
+}
+
 /* Put the name of the option in front of the message about an expression that is wrong, or names what is not set for an
  * epoch. Returns `status`. */
 int plan_blame(const char *name, int status, struct error *e);

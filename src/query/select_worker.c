@@ -166,6 +166,8 @@ static int worker_flush(struct worker *w)
     if (b->n == 0)
         return DELTAFS_OK;
     eval_test(&w->eval, w->pass);
+    for (size_t i = 0; w->select->found && i < b->n; i++)
+        w->pass[i] |= w->is_sure[i];
     size_t count = worker_except(w);
     if (count > 0 && w->select->plan.by) {
         status = worker_offer(w);
@@ -212,7 +214,20 @@ static int worker_scan(struct worker *w, const struct deltafs_range *range, stru
     return DELTAFS_OK;
 }
 
-/* Look up `n` keys. */
+/* Take a record that an index has found. */
+static int worker_take_found(struct worker *w, const struct set_key *key, const struct deltafs_range *range)
+{
+    const struct deltafs_select *s = w->select;
+    const struct found *f = &s->found[w->epoch - s->begin];
+    struct deltafs_record record = {.key = key->number, .label = range->first, .value = w->value.bytes};
+
+    record.size = (size_t)s->reader->manifest.value_size;
+    carried_put(&s->carried, f->records.bytes + (key->record - 1) * s->carried.size, w->value.bytes);
+    w->is_sure[w->eval.batch.n] = key->is_sure;
+    return worker_take(&record, w);
+}
+
+/* Look up those of `n` keys that an index has not found the records of, and take the records of all. */
 static int worker_get_some(struct worker *w, const struct set_key *key, size_t n, const struct deltafs_range *range,
                            struct error *damage)
 {
@@ -220,24 +235,37 @@ static int worker_get_some(struct worker *w, const struct set_key *key, size_t n
     uint64_t number[KEYS_AT_ONCE];
     const void *bytes[KEYS_AT_ONCE];
     size_t size[KEYS_AT_ONCE];
-    int stopped = 0;
+    size_t gets = 0;
+    int stopped = 0, status = DELTAFS_OK;
 
     for (size_t i = 0; i < n; i++) {
-        number[i] = key[i].number;
-        bytes[i] = key[i].bytes;
-        size[i] = key[i].size;
+        if (key[i].record > 0)
+            continue;
+        number[gets] = key[i].number;
+        bytes[gets] = key[i].bytes;
+        size[gets++] = key[i].size;
     }
-    int status = key[0].bytes ? deltafs_get_many_bytes(w->dir, n, bytes, size, range, found)
-                              : deltafs_get_many(w->dir, n, number, range, found);
+    if (gets > 0)
+        status = key[0].bytes ? deltafs_get_many_bytes(w->dir, gets, bytes, size, range, found)
+                              : deltafs_get_many(w->dir, gets, number, range, found);
     if (status != DELTAFS_OK && status != DELTAFS_ERR_NOT_FOUND && status != DELTAFS_ERR_MEMORY)
         worker_damaged(w, status, damage);
     if (status == DELTAFS_ERR_MEMORY)
         error_set(&w->error, status, "%s", deltafs_errmsg(w->dir));
-    for (size_t i = 0; i < n; i++) {
-        for (size_t k = 0; status != DELTAFS_ERR_MEMORY && found[i] && k < found[i]->count && !stopped; k++)
-            stopped = worker_take(&found[i]->record[k], w);
-        deltafs_records_destroy(found[i]);
+    deltafs_records **next = found;
+    for (size_t i = 0; i < n && status != DELTAFS_ERR_MEMORY && !stopped; i++) {
+        if (key[i].record > 0) {
+            stopped = worker_take_found(w, &key[i], range);
+            continue;
+        }
+        const deltafs_records *got = *next++;
+        for (size_t k = 0; got && k < got->count && !stopped; k++) {
+            w->is_sure[w->eval.batch.n] = 0;
+            stopped = worker_take(&got->record[k], w);
+        }
     }
+    for (size_t i = 0; i < gets; i++)
+        deltafs_records_destroy(found[i]);
     return w->error.status;
 }
 
@@ -269,7 +297,7 @@ static int worker_unit(struct worker *w)
     uint64_t label = s->reader->manifest.epoch[w->epoch].label;
     const struct deltafs_range range = {label, label};
     const struct manifest *m = &s->reader->manifest;
-    const struct key_set *found = s->found ? &s->found[w->epoch - s->begin] : NULL;
+    const struct key_set *found = s->found ? &s->found[w->epoch - s->begin].keys : NULL;
     const struct key_set *only = found && found->is_given ? found : &s->only;
     int does_look = s->does_look && !only->is_given;
     struct error damage = {.status = DELTAFS_OK};
@@ -278,6 +306,7 @@ static int worker_unit(struct worker *w)
         return DELTAFS_OK;
     w->error.status = DELTAFS_OK;
     w->records = 0;
+    memset(w->is_sure, 0, sizeof w->is_sure);
     w->eval.block = NULL;
     w->eval.batch.n = 0;
     w->eval.batch.label = label;

@@ -250,6 +250,13 @@ static int select_print(const struct select *s, struct select_source *rows, cons
 
 /* ---- The command ---- */
 
+static int select_check(const struct select *s)
+{
+    return s->fields && *s->fields == '\0'
+               ? text_fail(EXIT_USAGE, "select: --fields names no column; --format keys prints keys alone")
+               : EXIT_OK;
+}
+
 static int is_stdin(const char *file)
 {
     return file && strcmp(file, "-") == 0;
@@ -322,6 +329,8 @@ static int select_from(const struct select *s, FILE *in, deltafs_dir *d)
     if (code == EXIT_OK)
         code = select_read_keys(s, in, strcmp(stat.keys, "bytes") == 0, list, given);
     if (code == EXIT_OK) {
+        if (s->format.is_keys && !s->fields)
+            o.fields = "";
         o.range = s->epochs.is_given ? &s->epochs.range : NULL;
         o.keys = s->file[KEYS] ? &given[KEYS] : NULL;
         o.and_keys = s->file[AND] ? &given[AND] : NULL;
@@ -345,8 +354,10 @@ static int select_run(const struct command_call *c)
 {
     deltafs_dir *d;
     FILE *in = NULL;
-    int code = select_agree(target_open_records(text_path(c->operand[0]), &d));
+    int code = select_check(c->values);
 
+    if (code == EXIT_OK)
+        code = select_agree(target_open_records(text_path(c->operand[0]), &d));
     if (code != EXIT_OK)
         return code;
     code = select_open_stdin(c->values, &in);

@@ -283,6 +283,8 @@ class Directories(unittest.TestCase):
             self.assertEqual(d.select(epoch=0, keys=[1, 2, 3], and_keys=[3, 2, 9])["key"].tolist(), [2, 3])
             self.assertEqual(d.select(top=3, by="-n")["n"].tolist(), [1, 2, 3])
             self.assertEqual(d.select("r > x", top=1, by="r", fields=["r"]).dtype.names, ("key", "epoch", "r"))
+            self.assertEqual(d.select("x > 2", fields=()).tolist(), rows[rows["x"] > 2][["key", "epoch"]].tolist())
+            self.assertEqual(d.records(epochs=0, fields="").dtype.names, ("key", "epoch"))
             for arguments, message in (
                 ({"where": "x > nothing"}, "where: offset 4: .*'nothing'"),
                 ({"top": 3}, "top needs by, the value to order by"),

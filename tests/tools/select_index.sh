@@ -75,6 +75,78 @@ mpi 2 "$deltafs_mpi" select "$work/d" --where 'size > 8' --format csv >"$work/go
 "$deltafs" select "$work/plain" --where 'size > 8' --format csv >"$work/wanted" || fail select
 same "$work/wanted" "$work/got" "two ranks"
 
+# Rows from the index alone: nothing is read of the directory, whose logs are empty here.
+for dir in carry bare; do
+    cp -R "$work/plain" "$work/$dir"
+done
+expect 0 mpi 2 "$deltafs_mpi" index --by 'size:v*v +w +v' "$work/carry"
+expect 0 mpi 1 "$deltafs_mpi" index --by 'size:v*v +w +v' "$work/bare"
+cp -R "$work/d" "$work/less" # its index carries w only
+for log in "$work"/bare/0?/*.data "$work"/less/0?/*.data; do
+    : >"$log"
+done
+# alone FOLDER ARGUMENT...: the rows of the scan of the whole directory.
+alone() {
+    folder=$1
+    shift
+    "$deltafs" select "$work/plain" "$@" >"$work/wanted" 2>"$work/wanted-err"
+    code=$?
+    "$deltafs" select "$work/$folder" --explain "$@" >"$work/got" 2>"$work/err"
+    [ $? -eq $code ] || fail "other exit code than $code: $* ($(cat "$work/err"))"
+    same "$work/wanted" "$work/got" "$folder: $*"
+    grep -qx "index: size" "$work/err" || fail "not by the index: $* ($(cat "$work/err"))"
+}
+for where in 'size > 8' '8 < v*v <= 9.25' 'size == 90.25' 'size > 1e30 - 1' 'size < 0.0000001' 'size < 0' 'size == 1 / 0'; do
+    alone bare --where "$where" --format keys --epochs 1:2
+    alone bare --where "$where and w < 0.7" --fields w,v,size --format csv
+    alone bare --where "$where and key % 3 == 1" --fields v --format json
+done
+alone bare --top 9 --by size --fields v --format csv --epochs 1:2
+alone bare --top 9 --by w --where 'size > 5' --fields size --format csv --epochs 1:2
+alone bare --where 'size > 8' --not "$work/keys" --format keys
+# The condition needs v, which this index does not carry: but its value tells enough.
+alone less --where 'size > 8' --format keys
+alone less --where '8 < size < 12' --fields w --format csv
+alone less --top 9 --by w --where 'size > 8' --fields w --format csv
+alone less --where 'size > 2**70' --fields w --format csv
+# At the bound it does not, nor for n: these records are looked up.
+for where in 'size >= 90.25' 'size > 1e9 and n > 3' 'size > 8 and w > 0.5'; do
+    "$deltafs" select "$work/less" --where "$where" --format keys >"$work/got" 2>"$work/err" && fail "not looked up: $where"
+    says "damaged at offset 32: the file, of 0 bytes, ends before a block"
+    both size --where "$where" --fields w --format csv
+done
+both size --where 'size >= 90.25' --fields n --format csv
+
+# Random conditions, of which the index answers some alone, some in part, and some not.
+"$PYTHON3" - >"$work/random" <<'END_OF_PYTHON' || fail python3
+import random
+random.seed(5)
+for _ in range(40):
+    low = random.choice([0, 6.25, 90.25, 9, random.uniform(4, 20), 1e30, -1])
+    where = "size %s %r" % (random.choice(["<", "<=", ">", ">=", "=="]) if low in (0, -1) else random.choice([">", ">=", "=="]), low)
+    if random.random() < 0.4:
+        where += " and v*v < %r" % random.choice([12, 1e38, 1e60, low])
+    if random.random() < 0.3:
+        where += " and " + random.choice(["w < 0.5", "n == 2", "v > 0", "key % 2 == 0", "epoch > 1"])
+    fields = random.choice(["w", "v", "n", "size", "w,v", "v,w,n"])
+    ending = random.choice(["--format keys", "--format csv --fields " + fields, "--format csv"])
+    if random.random() < 0.2:
+        ending += " --top 6 --by " + random.choice(["w", "v", "size", "n"])
+    print("%s|%s" % (where, ending))
+END_OF_PYTHON
+while IFS='|' read -r where ending; do
+    # shellcheck disable=SC2086
+    for dir in plain carry; do
+        "$deltafs" select "$work/$dir" --where "$where" $ending >"$work/$dir.got" 2>"$work/err"
+        echo "$?" >>"$work/$dir.got"
+    done
+    same "$work/plain.got" "$work/carry.got" "$where $ending"
+    # shellcheck disable=SC2086
+    "$deltafs" select "$work/d" --where "$where" $ending >"$work/carry.got" 2>"$work/err"
+    echo "$?" >>"$work/carry.got"
+    same "$work/plain.got" "$work/carry.got" "fewer columns: $where $ending"
+done <"$work/random"
+
 # Epochs that are added are scanned, until they are indexed.
 make_dumps 4
 import "$work/d" -a "$work/dump.4"
@@ -115,6 +187,8 @@ cp -R "$work/by" "$work/other/by"
 says "index: none"
 
 # Mistakes.
+expect 2 "$deltafs" select "$work/d" --fields ''
+says "--fields names no column; --format keys prints keys alone"
 expect 2 mpi 1 "$deltafs_mpi" index --by size "$work/d"
 says "index 'size': give NAME:EXPRESSION"
 expect 2 mpi 2 "$deltafs_mpi" index --by 'size:v*v*v' "$work/d"

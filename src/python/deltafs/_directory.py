@@ -373,7 +373,7 @@ class Directory(Handle):
 
         epoch, epochs: one label, or a range as for `track`
         top, by:       only so many rows, those with the largest values of the expression `by`, the largest first
-        fields:        only these columns; only they, and those in the expressions, are read from the blocks
+        fields:        only these columns, or none: (); only they, and those in the expressions, are read from the blocks
         keys, and_keys, not_keys: only particles that are in these sets of IDs, or are not in the last one
 
         deltafs_query(3) has the language. A mistake in an expression is an InvalidError. If bytes are damaged, the method
@@ -506,10 +506,10 @@ class Directory(Handle):
             return status
 
         self.must(get)
-        return self._described(schema[0])
+        return self._described(schema[0], fields)
 
-    def _described(self, schema: str) -> np.dtype:
-        return np.dtype(columns(schema)) if schema else self._stored
+    def _described(self, schema: str, fields: bytes | None) -> np.dtype:
+        return np.dtype(columns(schema)) if schema or fields is not None else self._stored
 
     def _dtype(self, fields: Fields) -> np.dtype:
         return self.dtype if fields is None else self._dtype_of(_field_names(fields))
@@ -542,6 +542,8 @@ class Directory(Handle):
 
     def _values_at(self, address: int, count: int, kind: np.dtype) -> np.ndarray:
         """The values of records whose values lie one after the other, without a copy."""
+        if kind.itemsize == 0:
+            return np.empty(count, kind)
         heads = np.frombuffer(view(address, count * _RECORD.itemsize), _RECORD)
         return np.frombuffer(view(int(heads["value"][0]), count * kind.itemsize), kind, count)
 
@@ -624,7 +626,7 @@ class Directory(Handle):
         dtypes: list[np.dtype] = []
 
         def describe(schema: str) -> np.dtype:
-            dtypes.append(self._described(schema))
+            dtypes.append(self._described(schema, options.fields))
             return self._row_dtype(dtypes[0], True)
 
         def take(address: int, count: int) -> np.ndarray:

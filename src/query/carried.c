@@ -1,0 +1,68 @@
+#include <stdlib.h>
+#include <string.h>
+#include "base/short_copy.h"
+#include "query/carried.h"
+#include "query/select_eval.h"
+
+/* The field of the same name and type; NULL if there is none. */
+static const struct deltafs_field *field_like(const deltafs_schema *schema, const struct deltafs_field *like)
+{
+    for (size_t i = 0; i < deltafs_schema_count(schema); i++) {
+        const struct deltafs_field *f = deltafs_schema_field(schema, i);
+        if (f->kind == like->kind && f->size == like->size && strcmp(f->name, like->name) == 0)
+            return f;
+    }
+    return NULL;
+}
+
+int carried_take(struct carried *c, const struct plan *p, const char *schema, struct error *e)
+{
+    size_t size = deltafs_schema_size(p->schema);
+    deltafs_schema *own = NULL;
+
+    *c = (struct carried){0};
+    if (deltafs_schema_parse(schema, &own) != DELTAFS_OK)
+        return error_set(e, DELTAFS_ERR_SCHEMA, "%s", deltafs_errmsg(NULL));
+    c->has = calloc(size + 1, 1);
+    c->column = calloc(deltafs_schema_count(own), sizeof *c->column);
+    c->size = deltafs_schema_size(own) - deltafs_schema_field(own, 0)->size;
+    for (size_t i = 1; c->has && c->column && i < deltafs_schema_count(own); i++) {
+        const struct deltafs_field *f = deltafs_schema_field(own, i), *of = field_like(p->schema, f);
+        if (!of)
+            continue;
+        c->column[c->count++] =
+            (struct carried_column){f->offset - deltafs_schema_field(own, 0)->size, of->offset, f->size};
+        memset(c->has + of->offset, 1, of->size);
+    }
+    deltafs_schema_destroy(own);
+    return c->has && c->column ? DELTAFS_OK : error_no_memory(e, size, "columns");
+}
+
+void carried_fini(struct carried *c)
+{
+    free(c->column);
+    free(c->has);
+    *c = (struct carried){0};
+}
+
+int carried_suffices(const struct carried *c, const struct plan *p, uint64_t label, int has_where)
+{
+    struct plan plan = *p;
+    struct eval eval;
+    struct error e;
+    size_t size = deltafs_schema_size(p->schema);
+
+    if (!has_where)
+        plan.where = NULL;
+    int suffices = eval_init(&eval, &plan, &e) == DELTAFS_OK && eval_bind(&eval, label, &e) == DELTAFS_OK;
+    for (size_t i = 0; i < size && suffices; i++)
+        suffices = c->has[i] || (eval.row.bytes && !eval.row.bytes[i]);
+    eval_fini(&eval);
+    return suffices;
+}
+
+void carried_put(const struct carried *c, const uint8_t *record, uint8_t *value)
+{
+    for (size_t i = 0; i < c->count; i++)
+        copy_short(value + c->column[i].to, record + c->column[i].from, c->column[i].size);
+}
