@@ -61,7 +61,11 @@ enum option_keys dir_keys(const deltafs_dir *d);
 struct reader;
 int dir_reader(deltafs_dir *d, const char *call, const char *missing, struct reader **reader, struct error **e);
 
-/* Remove the indexes by value of the directory at `path`. */
+/* Whether the directory has the name that a removal gives it first. */
+int dir_is_being_removed(const char *path);
+/* Remove the index by value at `path`, whatever there is of it: one whose creation or removal was interrupted, too. */
+int dir_remove_value_index(const char *path, struct error *e);
+/* Remove those of the directory at `path`. */
 int dir_remove_value_indexes(const char *path, struct error *e);
 
 /* The end of a public function: a failing call leaves its message with the thread, too. Returns `status`. */

@@ -71,8 +71,7 @@ static int removal_log(struct removal *r, const char *folder, const char *name, 
     return is_log(name) ? removal_unlink(r, path, e) : removal_foreign(path, e);
 }
 
-/* Whether the directory has the name that removing gives. */
-static int is_hidden(const char *path)
+int dir_is_being_removed(const char *path)
 {
     const char *slash = strrchr(path, '/');
 
@@ -86,7 +85,7 @@ static int removal_bucket(struct removal *r, const char *folder, uint32_t bucket
     int status = volume_check_bucket(&part, bucket, e);
 
     /* An earlier attempt may have removed it. */
-    if (status == DELTAFS_OK && !r->is_removing && !is_hidden(r->path) &&
+    if (status == DELTAFS_OK && !r->is_removing && !dir_is_being_removed(r->path) &&
         io_readlink(&r->io, folder, target, sizeof target, error_ignored()) == DELTAFS_OK && access(folder, F_OK) != 0)
         return error_set(e, DELTAFS_ERR_IO, "%s: leads to %s, which is missing; if its volume is not mounted, mount it",
                          folder, target);
@@ -153,23 +152,6 @@ static int removal_hide(struct removal *r, char hidden[PATH_ROOM], struct error 
     return io_sync_parent(&r->io, hidden, e);
 }
 
-static int removal_index(struct removal *r, const char *folder, const char *name, struct error *e)
-{
-    char path[PATH_ROOM];
-
-    (void)r;
-    io_path_in(path, folder, "%s", name);
-    return error_of_call(deltafs_remove(path), e);
-}
-
-int dir_remove_value_indexes(const char *path, struct error *e)
-{
-    struct removal r = {.io = io_default()};
-    char folder[PATH_ROOM];
-
-    return removal_each(&r, io_path_in(folder, path, VALUE_INDEX_FOLDER), removal_index, e);
-}
-
 /* With the lease, which is removed with the rest. */
 static int removal_run(struct removal *r, struct error *e)
 {
@@ -186,6 +168,34 @@ static int removal_run(struct removal *r, struct error *e)
     if (status != DELTAFS_OK && r->path == hidden)
         error_set(e, status, "%s; the rest of what was removed is in %s", e->text, hidden);
     return status;
+}
+
+int dir_remove_value_index(const char *path, struct error *e)
+{
+    struct removal r = {.io = io_default(), .path = path};
+    int status = error_of_call(deltafs_remove(path), e);
+
+    if (status != DELTAFS_ERR_NOT_DELTAFS && status != DELTAFS_ERR_DAMAGED)
+        return status;
+    /* Its creation was interrupted, or its manifest is gone: all else must be its own. */
+    status = removal_each(&r, path, removal_entry, e);
+    return status == DELTAFS_OK ? removal_run(&r, e) : status;
+}
+
+static int removal_index(struct removal *r, const char *folder, const char *name, struct error *e)
+{
+    char path[PATH_ROOM];
+
+    (void)r;
+    return dir_remove_value_index(io_path_in(path, folder, "%s", name), e);
+}
+
+int dir_remove_value_indexes(const char *path, struct error *e)
+{
+    struct removal r = {.io = io_default()};
+    char folder[PATH_ROOM];
+
+    return removal_each(&r, io_path_in(folder, path, VALUE_INDEX_FOLDER), removal_index, e);
 }
 
 /* The option lease of the environment. */

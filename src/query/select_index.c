@@ -48,7 +48,7 @@ static int index_open(const struct reader *r, const char *name, struct value_ind
 
     *out = (struct value_index){.name = name};
     io_path_in(path, r->path, "%s/%s", VALUE_INDEX_FOLDER, name);
-    if (deltafs_open(path, NULL, &out->dir) != DELTAFS_OK)
+    if (dir_is_being_removed(path) || deltafs_open(path, NULL, &out->dir) != DELTAFS_OK)
         return 0;
     if (dir_reader(out->dir, "deltafs_select_open", NULL, &out->reader, &(struct error *){NULL}) == DELTAFS_OK) {
         a = attributes_find(&out->reader->manifest.attributes, VALUE_INDEX_MADE, UINT64_MAX);

@@ -42,11 +42,13 @@ void value_request_fini(struct value_request *r);
 /* The index that there is. */
 struct value_index_state {
     int is_made, has_epochs;
+    int has_column;               /* the directory has an attribute of its name */
     uint64_t last;                /* the label of its last epoch */
     char made_of[UUID_TEXT_SIZE]; /* of the directory; the caller's */
 };
 
-/* By one rank: look for the index of the directory at `of`. DELTAFS_ERR_INVALID: it is another's. */
+/* By one rank: look for the index of the directory at `of`. One that was made by halves, or whose manifest is damaged,
+ * is removed. DELTAFS_ERR_INVALID: it is another's. */
 int value_index_look(const char *of, const struct value_request *r, struct value_index_state *s, struct error *e);
 /* Collective: what that rank has found. */
 int value_index_agree(const struct collective *group, struct value_index_state *s, struct error *e);
@@ -59,14 +61,14 @@ struct value_index_ranks {
     void *ctx;
 };
 
-/* Collective: open it for writing, with the options of rank 0. */
+/* Collective: open it for writing, with the options of rank 0, which are changed. A damaged one is made anew. */
 int value_index_open(const struct value_index_ranks *ranks, const char *of, const struct value_request *r,
-                     const struct value_index_state *s, const deltafs_options *o, deltafs_dir **out, struct error *e);
+                     struct value_index_state *s, deltafs_options *o, deltafs_dir **out, struct error *e);
 /* By one rank: the options of an index: those of the directory (NULL: none) that are not the directory's own. To be
  * destroyed, also after an error. */
 int value_index_options(const deltafs_options *of, deltafs_options **out, struct error *e);
 /* By one process, before a directory is reopened: remove indexes that have later epochs than it, which are those of a
- * job that died, or of another copy of the directory. */
+ * job that died, or of another copy of the directory; and what is left of a removal that was interrupted. */
 DELTAFS_PRIVATE int deltafs_private_value_index_prune(const char *of, struct error *e);
 /* Collective: what was computed of the epoch that ends next. */
 int value_index_print(deltafs_dir *index, uint64_t label, uint64_t print, struct error *e);

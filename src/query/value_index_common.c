@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "directory/dir.h"
 #include "query/value_index.h"
 
 /* ---- The request ---- */
@@ -59,6 +60,8 @@ void value_request_fini(struct value_request *r)
 
 /* ---- The index ---- */
 
+#define INDEX_ATTRIBUTES 2 /* that it has from its creation on */
+
 static char *index_path(char path[PATH_ROOM], const char *of, const struct value_request *r)
 {
     return io_path_in(path, of, "%s/%s", VALUE_INDEX_FOLDER, r->name);
@@ -77,6 +80,13 @@ static int look_refuse(const char *path, const char *why, struct error *e)
     return error_set(e, DELTAFS_ERR_INVALID, "%s: is %s; remove it before: deltafs rm %s", path, why, path);
 }
 
+/* Nothing is lost with an index: its records are those of the directory. */
+static int look_discard(const char *path, struct value_index_state *s, struct error *e)
+{
+    s->is_made = s->has_epochs = 0;
+    return dir_remove_value_index(path, e);
+}
+
 /* Of the index that is open. */
 static int look_into(deltafs_dir *d, const char *path, const struct value_request *r, struct value_index_state *s,
                      struct error *e)
@@ -92,6 +102,9 @@ static int look_into(deltafs_dir *d, const char *path, const struct value_reques
     s->is_made = 1;
     s->has_epochs = stat.epochs > 0;
     s->last = last.label;
+    /* Its creation was interrupted. */
+    if (stat.epochs == 0 && stat.attributes < INDEX_ATTRIBUTES)
+        return look_discard(path, s, e);
     if (!is_text(d, VALUE_INDEX_MADE, s->made_of))
         return look_refuse(path, "the index of another directory", e);
     return is_text(d, VALUE_INDEX_VALUE, r->value) ? DELTAFS_OK
@@ -110,6 +123,8 @@ int value_index_look(const char *of, const struct value_request *r, struct value
     status = deltafs_open(index_path(path, of, r), NULL, &d);
     if (status == DELTAFS_ERR_NOT_FOUND)
         return DELTAFS_OK;
+    if (status == DELTAFS_ERR_NOT_DELTAFS || status == DELTAFS_ERR_DAMAGED)
+        return look_discard(path, s, e);
     if (status != DELTAFS_OK)
         return error_of_call(status, e);
     status = look_into(d, path, r, s, e);
@@ -119,12 +134,13 @@ int value_index_look(const char *of, const struct value_request *r, struct value
 
 int value_index_agree(const struct collective *group, struct value_index_state *s, struct error *e)
 {
-    uint64_t known[] = {(uint64_t)s->is_made, (uint64_t)s->has_epochs, s->last};
-    int status = collective_max(group, known, 3, e);
+    uint64_t known[] = {(uint64_t)s->is_made, (uint64_t)s->has_epochs, s->last, (uint64_t)s->has_column};
+    int status = collective_max(group, known, 4, e);
 
     s->is_made = known[0] > 0;
     s->has_epochs = known[1] > 0;
     s->last = known[2];
+    s->has_column = known[3] > 0;
     return status;
 }
 
@@ -161,11 +177,14 @@ static int prune_one(const char *folder, const char *name, int has, uint64_t las
     uint64_t own;
     deltafs_dir *d;
 
-    if (deltafs_open(io_path_in(path, folder, "%s", name), NULL, &d) != DELTAFS_OK)
+    io_path_in(path, folder, "%s", name);
+    if (dir_is_being_removed(path))
+        return dir_remove_value_index(path, e);
+    if (deltafs_open(path, NULL, &d) != DELTAFS_OK)
         return DELTAFS_OK;
     int is_ahead = deltafs_last_label(d, &own) == DELTAFS_OK && (!has || own > last);
     deltafs_close(d);
-    return is_ahead ? error_of_call(deltafs_remove(path), e) : DELTAFS_OK;
+    return is_ahead ? dir_remove_value_index(path, e) : DELTAFS_OK;
 }
 
 int deltafs_private_value_index_prune(const char *of, struct error *e)
@@ -195,11 +214,29 @@ int deltafs_private_value_index_prune(const char *of, struct error *e)
     return status;
 }
 
+/* Collective: open the index, or a new one. */
+static int open_any(const struct value_index_ranks *ranks, const char *path, struct value_index_state *s,
+                    deltafs_options *o, deltafs_dir **out, struct error *e)
+{
+    /* It has the partitions that it has. */
+    e->status = s->is_made && o ? deltafs_private_options_reset(o, OPTION_PARTITIONS, e) : DELTAFS_OK;
+    int status = collective_agree(ranks->group, e);
+
+    if (status == DELTAFS_OK)
+        status = error_of_call(ranks->open(ranks->ctx, s->is_made, path, o, out), e);
+    if (status != DELTAFS_ERR_DAMAGED || !s->is_made)
+        return status;
+    s->is_made = s->has_epochs = 0;
+    e->status = ranks->group->rank == 0 ? dir_remove_value_index(path, e) : DELTAFS_OK;
+    status = collective_agree(ranks->group, e);
+    return status == DELTAFS_OK ? error_of_call(ranks->open(ranks->ctx, 0, path, o, out), e) : status;
+}
+
 int value_index_open(const struct value_index_ranks *ranks, const char *of, const struct value_request *r,
-                     const struct value_index_state *s, const deltafs_options *o, deltafs_dir **out, struct error *e)
+                     struct value_index_state *s, deltafs_options *o, deltafs_dir **out, struct error *e)
 {
     char path[PATH_ROOM];
-    int status = error_of_call(ranks->open(ranks->ctx, s->is_made, index_path(path, of, r), o, out), e);
+    int status = open_any(ranks, index_path(path, of, r), s, o, out, e);
 
     if (status != DELTAFS_OK || s->is_made)
         return status;

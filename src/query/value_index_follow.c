@@ -224,6 +224,7 @@ static int follower_options(const deltafs_options *of, const char *schema, delta
 static int follower_look(const char *path, struct follower *f, struct value_index_state *s, struct error *e)
 {
     struct deltafs_stat stat = {.struct_size = sizeof stat};
+    struct deltafs_attribute column = {.struct_size = sizeof column};
     deltafs_dir *d;
     int status = error_of_call(deltafs_open(path, NULL, &d), e);
 
@@ -232,6 +233,7 @@ static int follower_look(const char *path, struct follower *f, struct value_inde
     status = error_of_call(deltafs_stat(d, &stat), e);
     if (status == DELTAFS_OK)
         memcpy(s->made_of, stat.uuid, sizeof s->made_of);
+    s->has_column = deltafs_attribute_get(d, f->request.name, UINT64_MAX, &column) == DELTAFS_OK;
     deltafs_close(d);
     return status == DELTAFS_OK ? value_index_look(path, &f->request, s, e) : status;
 }
@@ -266,7 +268,7 @@ static int follower_open(struct followers *all, struct follower *f, deltafs_dir 
                                              .name = f->request.name,
                                              .type = DELTAFS_ATTRIBUTE_EXPRESSION,
                                              .value = f->request.value};
-    if (status == DELTAFS_OK && !state.is_made)
+    if (status == DELTAFS_OK && !state.has_column)
         status = error_of_call(deltafs_attribute_set(d, &column), e);
     deltafs_options_destroy(o);
     buffer_fini(&schema.buffer);

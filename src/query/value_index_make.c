@@ -184,6 +184,35 @@ static int making_see(struct making *m, uint64_t label, uint64_t *print, uint64_
     return status == DELTAFS_ERR_MEMORY ? status : DELTAFS_OK;
 }
 
+/* By rank 0: an epoch that is missing before the last one of the index, since a job did not write it, cannot be added:
+ * then the index is made anew. */
+static int making_discard(struct making *m, struct error *e)
+{
+    const struct manifest *of = &m->reader->manifest;
+    struct deltafs_epoch_stat epoch = {.struct_size = sizeof epoch};
+    char path[PATH_ROOM];
+    uint64_t print, is_usable, number = 0;
+    int is_missing = 0, status = DELTAFS_OK;
+    deltafs_dir *d;
+
+    io_path_in(path, m->path, "%s/%s", VALUE_INDEX_FOLDER, m->request.name);
+    if (!m->state.has_epochs || deltafs_open(path, NULL, &d) != DELTAFS_OK)
+        return DELTAFS_OK;
+    for (size_t i = 0; i < of->epoch_count && of->epoch[i].label <= m->state.last && status == DELTAFS_OK; i++) {
+        while (deltafs_epoch_stat(d, number, &epoch) == DELTAFS_OK && epoch.label < of->epoch[i].label)
+            number++;
+        if (epoch.label == of->epoch[i].label && epoch.records == of->epoch[i].records)
+            continue;
+        status = making_see(m, of->epoch[i].label, &print, &is_usable, e);
+        is_missing |= is_usable > 0;
+    }
+    deltafs_close(d);
+    if (status != DELTAFS_OK || !is_missing)
+        return status;
+    m->state.is_made = m->state.has_epochs = 0;
+    return dir_remove_value_index(path, e);
+}
+
 /* Collective: all ranks must see the same, though others may change the directory meanwhile. */
 static int making_agree(struct making *m, uint64_t value, struct error *e)
 {
@@ -233,6 +262,8 @@ static int making_begin(struct making *m, const char *text, struct error *e)
         e->status = making_open_source(m, e);
         if (e->status == DELTAFS_OK && group->rank == 0)
             e->status = value_index_look(m->path, &m->request, &m->state, e);
+        if (e->status == DELTAFS_OK && group->rank == 0)
+            e->status = making_discard(m, e);
         status = collective_agree(group, e);
     }
     if (status == DELTAFS_OK)

@@ -70,6 +70,32 @@ import 2 -a -o "$work/d" "$work/dump.4" || fail "import -a"
 says "index: none"
 [ -s "$work/got" ] || fail "no rows"
 
+# An epoch that is missing in the middle is added by making the index anew.
+expect 0 mpi 2 "$deltafs_mpi" index --by 'size:v*v +w' "$work/d"
+grep -q "80000 records of 4 epochs" "$work/out" || fail "not made anew: $(cat "$work/out")"
+make_dump 5 5
+import 2 -a -o "$work/d" "$work/dump.5" || fail "import -a"
+make_dump 6 6
+import 2 --index_by "$both" -a -o "$work/d" "$work/dump.6" || fail "import -a"
+"$deltafs" select "$work/d" --where 'v*v > 8' --epochs 5 --explain >"$work/got" 2>"$work/err" || fail select
+says "index: none"
+expect 0 mpi 1 "$deltafs_mpi" index --by 'size:v*v +w' "$work/d"
+grep -q "120000 records of 6 epochs" "$work/out" || fail "not made anew: $(cat "$work/out")"
+same_rows 'v*v > 8' size
+
+# A job goes on with an index that has other partitions than its directory; and with one that was made by halves, or is
+# damaged: then it begins anew.
+make_dump 7 7
+import 3 --index_by "$both" --partitions 4 -a -o "$work/d" "$work/dump.7" || fail "import -a, other partitions"
+rm "$work/d/by/size/MANIFEST" "$work/d/by/size/MANIFEST.copy" "$work"/d/by/mixed/00/*.data
+make_dump 8 8
+import 2 --index_by "$both" -a -o "$work/d" "$work/dump.8" || fail "import -a, damaged indexes"
+"$deltafs" select "$work/d" --where 'v*v > 8' --epochs 8 --explain >"$work/got" 2>"$work/err" || fail select
+says "index: size"
+expect 0 mpi 2 "$deltafs_mpi" index --by 'mixed:v + w*n' "$work/d"
+grep -q "160000 records of 8 epochs" "$work/out" || fail "not made anew: $(cat "$work/out")"
+same_rows '6 < mixed' mixed
+
 # One process; and epochs that are discarded, or written again.
 printf '1 7 0000a041\n1 8 0000803f\n2 7 00000040\n' | "$put_records" "$work/one" schema=v:f4 'index_by=twice:2*v' || fail put_records
 "$deltafs" select "$work/one" --where '2*v > 3' --format csv --explain >"$work/got" 2>"$work/err" || fail select
