@@ -25,6 +25,11 @@ static inline uint64_t torture_below(struct torture_rng *r, uint64_t n)
     return (uint64_t)((unsigned __int128)torture_next(r) * n >> 64);
 }
 
+/* One of some texts. */
+#define TORTURE_PICK(rng, ...)                                                                                         \
+    ((const char *const[]){                                                                                            \
+        __VA_ARGS__})[torture_below(rng, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))]
+
 static inline void torture_fill(struct torture_rng *r, void *bytes, size_t n)
 {
     uint8_t *p = bytes;

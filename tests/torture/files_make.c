@@ -10,10 +10,6 @@
 
 const char *const files_kind_names[FILES_KINDS] = {"directory", "logical file", "index", "index in a logical file"};
 
-#define PICK(rng, ...)                                                                                                 \
-    ((const char *const[]){                                                                                            \
-        __VA_ARGS__})[torture_below(rng, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))]
-
 void files_shape_make(struct files_shape *s, uint64_t seed)
 {
     struct torture_rng r = {seed ^ 0xf11e5};
@@ -22,13 +18,13 @@ void files_shape_make(struct files_shape *s, uint64_t seed)
         .kind = (enum files_kind)torture_below(&r, FILES_KINDS),
         .seed = seed,
         .states = 1 + (size_t)torture_below(&r, FILES_STATES - 1),
-        .partitions = PICK(&r, "1", "2", "3"),
-        .keys = PICK(&r, "u64", "u64", "bytes"),
-        .value_size = PICK(&r, "24", "any"),
-        .codec = PICK(&r, "snappy", "snappy", "none"),
-        .layout = PICK(&r, "partitioned", "partitioned", "local"),
+        .partitions = TORTURE_PICK(&r, "1", "2", "3"),
+        .keys = TORTURE_PICK(&r, "u64", "u64", "bytes"),
+        .value_size = TORTURE_PICK(&r, "24", "any"),
+        .codec = TORTURE_PICK(&r, "snappy", "snappy", "none"),
+        .layout = TORTURE_PICK(&r, "partitioned", "partitioned", "local"),
         .threads = "0",
-        .sync = PICK(&r, "commit", "close", "none"),
+        .sync = TORTURE_PICK(&r, "commit", "close", "none"),
         .volumes = torture_below(&r, 3) == 0 ? 1 + (uint32_t)torture_below(&r, 2) : 0,
         .is_flat = torture_below(&r, 3) == 0,
         .is_killed = torture_below(&r, 4) == 0,

@@ -6,28 +6,24 @@
 
 /* ---- Choosing ---- */
 
-#define PICK(rng, ...)                                                                                                 \
-    ((const char *const[]){                                                                                            \
-        __VA_ARGS__})[torture_below(rng, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))]
-
 static void choose_shape(struct torture_shape *s, enum torture_size size, struct torture_rng *r)
 {
     *s = (struct torture_shape){
-        .partitions = PICK(r, "1", "2", "3", "5"),
-        .keys = PICK(r, "u64", "u64", "bytes"),
-        .value_size = PICK(r, "0", "8", "40", "any", "any"),
-        .codec = PICK(r, "snappy", "none"),
-        .threads = PICK(r, "0", "0", "1", "2"),
-        .commit = PICK(r, "wait", "async"),
+        .partitions = TORTURE_PICK(r, "1", "2", "3", "5"),
+        .keys = TORTURE_PICK(r, "u64", "u64", "bytes"),
+        .value_size = TORTURE_PICK(r, "0", "8", "40", "any", "any"),
+        .codec = TORTURE_PICK(r, "snappy", "none"),
+        .threads = TORTURE_PICK(r, "0", "0", "1", "2"),
+        .commit = TORTURE_PICK(r, "wait", "async"),
         .sync = "commit",
         .memory = "8M",
         .key_kind = torture_below(r, 3),
-        .place = PICK(r, "partitioned", "partitioned", "local"),
+        .place = TORTURE_PICK(r, "partitioned", "partitioned", "local"),
     };
     if (size == TORTURE_RUNS) {
-        s->threads = PICK(r, "0", "2", "2", "3");
+        s->threads = TORTURE_PICK(r, "0", "2", "2", "3");
         /* Of values of any size and in little memory there would be no threads. */
-        s->value_size = strcmp(s->threads, "0") == 0 ? PICK(r, "4000", "any") : "4000";
+        s->value_size = strcmp(s->threads, "0") == 0 ? TORTURE_PICK(r, "4000", "any") : "4000";
         s->memory = strcmp(s->threads, "0") == 0 ? "8M" : "32M";
     }
     if (size == TORTURE_SEGMENTS) {

@@ -20,3 +20,5 @@ alone() {
 
 alone files $((40 * times))
 alone memory $((30 * times))
+alone index $((40 * times))
+alone compact $((15 * times))
