@@ -23,6 +23,7 @@ struct job_call {
     const char *path;
     const deltafs_options *options;
     int is_reopening;
+    deltafs_options *shared; /* rank 0: the options of the directory, if indexes by value leave it less memory */
 };
 
 /* Rank 0: options into a plan. */
@@ -60,18 +61,13 @@ static int job_make_plan(struct job *j, const struct job_call *call, const delta
 }
 
 /* Rank 0: the same, with the memory that indexes by value leave. */
-static int job_share_memory(struct job *j, const struct job_call *call, struct bytes *out, struct error *e)
+static int job_share_memory(struct job *j, struct job_call *call, struct bytes *out, struct error *e)
 {
-    deltafs_options *shared = NULL;
     int status = call->is_reopening ? deltafs_private_value_index_prune(call->path, e) : DELTAFS_OK;
 
     if (status == DELTAFS_OK)
-        status = deltafs_private_value_index_share(call->options, &shared, e);
-
-    if (status == DELTAFS_OK)
-        status = job_make_plan(j, call, shared ? shared : call->options, out, e);
-    deltafs_options_destroy(shared);
-    return status;
+        status = deltafs_private_value_index_share(call->options, &call->shared, e);
+    return status == DELTAFS_OK ? job_make_plan(j, call, call->shared ? call->shared : call->options, out, e) : status;
 }
 
 static int job_open_index(void *ctx, int is_made, const char *path, const deltafs_options *options, deltafs_dir **out)
@@ -102,7 +98,7 @@ static int job_follow(struct job *j, const struct job_call *call, deltafs_dir **
 }
 
 /* Collective: rank 0's plan to all, which refers to *bytes. */
-static int job_share_plan(struct job *j, const struct job_call *call, struct job_plan *plan, struct bytes *bytes,
+static int job_share_plan(struct job *j, struct job_call *call, struct job_plan *plan, struct bytes *bytes,
                           struct error *e)
 {
     e->status = j->group.rank == 0 ? job_share_memory(j, call, bytes, e) : DELTAFS_OK;
@@ -256,7 +252,7 @@ static int job_make(struct job *j, struct job_plan *plan, deltafs_dir **out, str
 }
 
 /* Collective: all that can fail differently on different ranks is agreed upon step by step. */
-static int job_create(struct job *j, const struct job_call *call, int *has_indexes, deltafs_dir **out, struct error *e)
+static int job_create(struct job *j, struct job_call *call, int *has_indexes, deltafs_dir **out, struct error *e)
 {
     struct bytes bytes = {{0}, 0};
     struct job_plan plan;
@@ -332,13 +328,15 @@ static int job_open_to_write(const char *name, MPI_Comm comm, struct job_call ca
     if (status == DELTAFS_OK)
         status = job_create(j, &call, &has_indexes, out, &own);
     pthread_mutex_unlock(&j->lock);
-    if (status == DELTAFS_OK) {
+    int is_open = status == DELTAFS_OK;
+    if (is_open) {
         job_register(j);
         status = has_indexes ? job_follow(j, &call, out, e) : DELTAFS_OK;
-        deltafs_options_destroy(defaults);
-        return status;
     }
+    deltafs_options_destroy(call.shared);
     deltafs_options_destroy(defaults);
+    if (is_open)
+        return status;
     if (status == DELTAFS_ERR_EXISTS || status == DELTAFS_ERR_BUSY)
         job_blame_launcher(&own);
     job_stop_thread(j);
@@ -350,12 +348,13 @@ static int job_open_to_write(const char *name, MPI_Comm comm, struct job_call ca
 
 int deltafs_mpi_create(MPI_Comm comm, const char *path, const deltafs_options *options, deltafs_dir **out)
 {
-    return job_open_to_write("deltafs_mpi_create", comm, (struct job_call){path, options, 0}, out);
+    return job_open_to_write("deltafs_mpi_create", comm, (struct job_call){.path = path, .options = options}, out);
 }
 
 int deltafs_mpi_reopen(MPI_Comm comm, const char *path, const deltafs_options *options, deltafs_dir **out)
 {
-    return job_open_to_write("deltafs_mpi_reopen", comm, (struct job_call){path, options, 1}, out);
+    return job_open_to_write("deltafs_mpi_reopen", comm,
+                             (struct job_call){.path = path, .options = options, .is_reopening = 1}, out);
 }
 
 int deltafs_mpi_options_from_info(MPI_Info info, deltafs_options *options)
