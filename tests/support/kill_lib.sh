@@ -1,4 +1,5 @@
-# Sourced by kill.sh and soak.sh: jobs of torture_worker, their deaths, and torture_judge on what they leave.
+# Sourced by kill.sh, soak.sh and query_kill.sh: jobs, such as of torture_worker, their deaths, and torture_judge on what
+# they leave.
 #
 # A round starts a job on the directory that the rounds before it wrote, or on a new one, with any number of ranks and
 # any options; ends it; and has the directory judged. Processes are found by a mark in their environment, so that only
@@ -88,13 +89,12 @@ await() {
     done
 }
 
-# job_begin RANKS EPOCHS
+# job_begin RANKS COMMAND...
 job_begin() {
     mark=$((mark + 1))
     : >"$work/err"
     : >"$work/began"
-    DELTAFS_TORTURE_JOB=$$.$mark TMPDIR=$work timeout -k 5 $job_seconds $mpiexec -np "$1" "$build/torture_worker" \
-        --dir "$dir" --seed "$seed" --epochs "$2" --list "$list" >"$work/err" 2>&1 </dev/null &
+    DELTAFS_TORTURE_JOB=$$.$mark TMPDIR=$work timeout -k 5 $job_seconds $mpiexec -np "$@" >"$work/err" 2>&1 </dev/null &
     job=$!
 }
 
@@ -147,6 +147,16 @@ kill_one() {
         [ "$picked" -eq 1 ] || break
     done
     job_wait 15
+}
+
+# job_kill_somehow: all at once, or one process first.
+job_kill_somehow() {
+    pick 10
+    case $picked in
+    0 | 1) kill_one rank ;;
+    2) kill_one launcher ;;
+    esac
+    job_kill
 }
 
 # ---- Rounds ----
@@ -243,12 +253,7 @@ end_job_kill() {
     sleep "$(milliseconds_of $life)"
     complaints=$(grep 'torture_worker:' "$work/err")
     is_alive "$job" || complaints="${complaints:-it ended by itself: $(cat "$work/err")}"
-    pick 10
-    case $picked in
-    0 | 1) kill_one rank ;;
-    2) kill_one launcher ;;
-    esac
-    job_kill
+    job_kill_somehow
     [ -z "$complaints" ] || blame lost "$complaints"
 }
 
@@ -287,7 +292,7 @@ round() {
         one_of 0 0.1
         sleep "$picked"
     fi
-    job_begin $ranks $how_many
+    job_begin $ranks "$build/torture_worker" --dir "$dir" --seed "$seed" --epochs $how_many --list "$list"
     end_job_"$1"
     [ -z "$watcher" ] || { wait $watcher; judged "$work/watched"; }
     [ "$1" = kill ] && judge >"$work/judged" || judge --closed >"$work/judged"

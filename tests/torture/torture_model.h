@@ -4,6 +4,7 @@
 
 #include <deltafs/deltafs.h>
 #include "torture_rng.h"
+#include "torture_verdict.h"
 
 #define TORTURE_VALUE_MAX 8192u
 #define TORTURE_EPOCHS    32
@@ -19,17 +20,6 @@ struct torture_epoch {
     uint64_t label, seed;
     uint32_t records;
 };
-
-/* What was found. A case counts once for each, whatever is wrong with it. */
-struct torture_verdict {
-    uint64_t seed; /* of the case, for messages */
-    const char *about;
-    uint64_t detail;
-    int is_lost;  /* a record or a committed epoch is missing, or there is an error where there must be none */
-    int is_wrong; /* a record that should not be there, or differs; or the wrong status */
-};
-__attribute__((format(printf, 2, 3))) void torture_lost(struct torture_verdict *v, const char *fmt, ...);
-__attribute__((format(printf, 2, 3))) void torture_wrong(struct torture_verdict *v, const char *fmt, ...);
 
 /* Append the records `first`, first + step, ... of an epoch. Returns the first status that is not DELTAFS_OK. */
 int torture_append(const struct torture_shape *s, const struct torture_epoch *epoch, uint32_t first, uint32_t step,

@@ -16,7 +16,7 @@ struct row {
 struct rows {
     struct row *row; /* by label, key and serial */
     size_t count, epochs;
-    uint64_t label[TORTURE_EPOCHS], records[TORTURE_EPOCHS];
+    const struct torture_epoch *epoch;
 };
 
 /* ---- Records ---- */
@@ -103,6 +103,14 @@ static int compare_rows(const void *a, const void *b)
     return x->serial < y->serial ? -1 : x->serial > y->serial;
 }
 
+struct torture_epoch rows_epoch(uint64_t seed, uint64_t label, uint32_t most)
+{
+    struct torture_rng r = {seed ^ label * UINT64_C(0xd1342543de82ef95)};
+    uint64_t epoch_seed = torture_next(&r);
+
+    return (struct torture_epoch){.label = label, .seed = epoch_seed, .records = (uint32_t)torture_below(&r, most)};
+}
+
 struct rows *rows_create(const struct torture_epoch *epochs, size_t n)
 {
     struct rows *m = calloc(1, sizeof *m);
@@ -112,17 +120,15 @@ struct rows *rows_create(const struct torture_epoch *epochs, size_t n)
         count += epochs[i].records;
     if (m)
         m->row = calloc(count + 1, sizeof *m->row);
-    if (!m || !m->row || n > TORTURE_EPOCHS) {
+    if (!m || !m->row) {
         fputs("torture: no memory\n", stderr);
         exit(EXIT_FAILURE);
     }
     m->epochs = n;
-    for (size_t i = 0; i < n; i++) {
-        m->label[i] = epochs[i].label;
-        m->records[i] = epochs[i].records;
+    m->epoch = epochs;
+    for (size_t i = 0; i < n; i++)
         for (uint32_t k = 0; k < epochs[i].records; k++)
             m->row[m->count++] = row_at(&epochs[i], k);
-    }
     qsort(m->row, m->count, sizeof *m->row, compare_rows);
     return m;
 }
@@ -142,8 +148,8 @@ int rows_fit(const struct rows *m, deltafs_dir *dir)
     if (deltafs_stat(dir, &stat) != DELTAFS_OK || stat.epochs != m->epochs)
         return 0;
     for (size_t i = 0; i < m->epochs; i++)
-        if (deltafs_epoch_stat(dir, i, &epoch) != DELTAFS_OK || epoch.label != m->label[i] ||
-            epoch.records != m->records[i])
+        if (deltafs_epoch_stat(dir, i, &epoch) != DELTAFS_OK || epoch.label != m->epoch[i].label ||
+            epoch.records != m->epoch[i].records)
             return 0;
     return 1;
 }
@@ -185,7 +191,7 @@ const char *rows_indexes(struct torture_rng *r, char text[128])
     return text;
 }
 
-enum ask { ASK_GE, ASK_GT, ASK_LT, ASK_EQ, ASK_BETWEEN, ASK_AND, ASK_OR, ASK_TOP, ASK_TOP_WHERE, ASKS };
+enum ask { ASK_ALL, ASK_GE, ASK_GT, ASK_LT, ASK_EQ, ASK_BETWEEN, ASK_AND, ASK_OR, ASK_TOP, ASK_TOP_WHERE, ASKS };
 
 struct question {
     enum ask ask;
@@ -220,10 +226,17 @@ static struct question question_make(const struct rows *m, struct torture_rng *r
     q.high = some_bound(m, q.value, r);
     q.top = q.ask >= ASK_TOP ? 1 + torture_below(r, 30) : 0;
     if (m->epochs > 0 && torture_below(r, 3) == 0)
-        q.range.first = q.range.last = m->label[torture_below(r, m->epochs)];
-    static const char *const how[] = {"%s >= %.17g",           "%s > %.17g", "%s < %.17g",
-                                      "%s == %.17g",           NULL,         "%s > %.17g and n != 3",
-                                      "%s >= %.17g or n == 2", NULL,         "%s <= %.17g"};
+        q.range.first = q.range.last = m->epoch[torture_below(r, m->epochs)].label;
+    static const char *const how[] = {NULL,
+                                      "%s >= %.17g",
+                                      "%s > %.17g",
+                                      "%s < %.17g",
+                                      "%s == %.17g",
+                                      NULL,
+                                      "%s > %.17g and n != 3",
+                                      "%s >= %.17g or n == 2",
+                                      NULL,
+                                      "%s <= %.17g"};
     if (q.ask == ASK_BETWEEN)
         snprintf(q.where, sizeof q.where, "%.17g <= %s < %.17g", q.low, text, q.high);
     else if (how[q.ask])
@@ -373,6 +386,8 @@ unsigned rows_check(const struct rows *m, const char *path, unsigned questions, 
         return 0;
     for (unsigned i = 0; i < questions; i++) {
         struct question q = question_make(m, r);
+        if (i == 0)
+            q = (struct question){.ask = ASK_ALL, .range = {0, UINT64_MAX}, .fields = "v,w,n"};
         used += (unsigned)question_ask(&q, m, dir, want, v);
     }
     deltafs_close(dir);
@@ -391,7 +406,7 @@ unsigned rows_check_epochs(const struct rows *m, const char *path, size_t i, str
         return 0;
     snprintf(q.where, sizeof q.where, "%s > 1e301", values[q.value].text);
     for (size_t k = 0; k < m->epochs; k++) {
-        q.range.first = q.range.last = m->label[k];
+        q.range.first = q.range.last = m->epoch[k].label;
         used += (unsigned)question_ask(&q, m, dir, want, v);
     }
     deltafs_close(dir);
