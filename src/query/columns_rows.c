@@ -26,6 +26,8 @@ int deltafs_columns_open(deltafs_dir *dir, const char *fields, deltafs_columns *
     struct error *e;
     int status = dir_reader(dir, "deltafs_columns_open", out ? NULL : "out", &r, &e);
 
+    if (status == DELTAFS_OK && fields && *fields == '\0')
+        status = dir_end(dir, error_set(e, DELTAFS_ERR_INVALID, "fields: offset 0: expected the name of a column"));
     if (status != DELTAFS_OK)
         return status;
     struct deltafs_columns *c = calloc(1, sizeof *c);

@@ -512,13 +512,16 @@ class Directory(Handle):
         return np.dtype(columns(schema)) if schema or fields is not None else self._stored
 
     def _dtype(self, fields: Fields) -> np.dtype:
-        return self.dtype if fields is None else self._dtype_of(_field_names(fields))
+        names = _field_names(fields)
+        return self.dtype if names is None else self._dtype_of(names) if names else np.dtype([])
 
     def _made(self, values: np.ndarray, labels: np.ndarray, fields: Fields) -> np.ndarray:
         """The columns `fields` of stored values, each of which has a label."""
         kind, names = self._dtype(fields), _field_names(fields)
         if kind == self._stored:
             return values
+        if kind.itemsize == 0:
+            return np.empty(len(values), kind)
         made = np.empty(len(values), kind)
 
         def make(handle: c_void_p) -> int:
