@@ -173,7 +173,7 @@ DELTAFS_API int deltafs_select_close(deltafs_select *select);
 typedef struct deltafs_columns deltafs_columns;
 
 /* Make rows with other columns, such as computed ones, of records of `dir`, which is open for reading. `fields` is as
- * in deltafs_select_options, but not "".
+ * in deltafs_select_options, but not ""; NULL: all stored columns, then all computed ones.
  *
  * `dir` must not be refreshed or closed before. DELTAFS_ERR_INVALID: `fields` is wrong; the message is then
  * "fields: offset N: ...". Close with deltafs_columns_close. */

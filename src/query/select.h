@@ -15,7 +15,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include "directory/read/reader.h"
+#include "directory/read/lookup.h"
 #include "query/carried.h"
 #include "query/select_eval.h"
 #include "query/select_keys.h"
@@ -58,7 +58,9 @@ struct worker {
     /* Of the batch: which records pass, and their values. */
     uint8_t pass[BATCH], is_sure[BATCH]; /* without a test */
     double by[BATCH];
-    struct buffer value; /* of a record that an index has found; what it does not carry is 0 */
+    struct lookup_key key[BATCH]; /* that are looked up together: */
+    size_t looked_up;             /* so many */
+    struct buffer value;          /* of a record that an index has found; what it does not carry is 0 */
     struct error error;
 };
 

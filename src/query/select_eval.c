@@ -112,14 +112,19 @@ int eval_bind(struct eval *v, uint64_t label, struct error *e)
     v->needs_keys = 0;
     wanted_clear(v, &v->test);
     wanted_clear(v, &v->row);
+    wanted_clear(v, &v->sure);
     if (p->where)
         status = plan_blame("where", bound_make(&v->where, p->where, &c, EXPR_CONDITION, v, &v->test, e), e);
     if (status == DELTAFS_OK && p->by)
         status = plan_blame("by", bound_make(&v->by, p->by, &c, EXPR_NUMBER, v, &v->test, e), e);
-    if (v->row.bytes)
-        memcpy(v->row.bytes, v->test.bytes, (size_t)p->manifest->value_size);
+    if (status == DELTAFS_OK && p->by)
+        bound_want(&v->by, v, &v->sure);
     if (status == DELTAFS_OK)
         status = eval_bind_outputs(v, &c, e);
+    for (int64_t i = 0; v->row.bytes && i < p->manifest->value_size; i++) {
+        v->sure.bytes[i] |= v->row.bytes[i];
+        v->row.bytes[i] = v->sure.bytes[i] | v->test.bytes[i];
+    }
     v->is_bound = status == DELTAFS_OK;
     v->first = c.first;
     v->last = c.last;
@@ -141,6 +146,12 @@ static int wanted_init(struct wanted *w, size_t bytes, size_t fields, int has_by
     return w->fields && (w->bytes || !has_bytes) ? DELTAFS_OK : error_no_memory(e, bytes + fields, "a value");
 }
 
+static void wanted_fini(struct wanted *w)
+{
+    free(w->bytes);
+    free(w->fields);
+}
+
 int eval_init(struct eval *v, const struct plan *p, struct error *e)
 {
     size_t fields = p->schema ? deltafs_schema_count(p->schema) : 0;
@@ -155,7 +166,9 @@ int eval_init(struct eval *v, const struct plan *p, struct error *e)
     if (!p->schema)
         return DELTAFS_OK;
     int status = wanted_init(&v->test, (size_t)p->manifest->value_size, fields, 1, e);
-    return status == DELTAFS_OK ? wanted_init(&v->row, (size_t)p->manifest->value_size, fields, !p->is_whole, e)
+    if (status == DELTAFS_OK)
+        status = wanted_init(&v->row, (size_t)p->manifest->value_size, fields, !p->is_whole, e);
+    return status == DELTAFS_OK ? wanted_init(&v->sure, (size_t)p->manifest->value_size, fields, !p->is_whole, e)
                                 : status;
 }
 
@@ -169,10 +182,9 @@ void eval_fini(struct eval *v)
         buffer_fini(&v->column[i]);
     free(v->column);
     free(v->field);
-    free(v->test.bytes);
-    free(v->test.fields);
-    free(v->row.bytes);
-    free(v->row.fields);
+    wanted_fini(&v->test);
+    wanted_fini(&v->row);
+    wanted_fini(&v->sure);
     buffer_fini(&v->batch.values);
     buffer_fini(&v->batch.key_bytes);
 }

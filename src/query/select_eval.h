@@ -50,7 +50,8 @@ struct eval {
     struct bound *output; /* of the computed outputs; the others are not used */
     double *computed;     /* BATCH values of each output */
     struct wanted test;   /* by where and by, */
-    struct wanted row;    /* and by the rows, too */
+    struct wanted row;    /* and by the rows, too; */
+    struct wanted sure;   /* by the rows of records that are not tested */
     int needs_keys;       /* an expression uses the key */
     struct batch batch;
     struct expr_column *field; /* where the batch has each field of the schema */

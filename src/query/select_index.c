@@ -34,7 +34,7 @@ struct candidates {
     uint64_t left;         /* bytes of memory that there are for them, of all epochs */
     /* Of an epoch: */
     int has_rows;                   /* records come from the index, */
-    int is_tested;                  /* and are tested; otherwise only those that pass for sure, */
+    int is_tested;                  /* also if they are to be tested; otherwise only those that pass for sure, */
     uint64_t sure_first, sure_last; /* which have these codes */
 };
 
@@ -104,10 +104,10 @@ static int candidates_add(const struct deltafs_record *record, void *candidates)
     struct set_key *key = &c->key[c->count];
     *key = key_set_number(c->manifest, get_u64(value));
     int is_sure = record->key >= c->sure_first && record->key <= c->sure_last;
+    key->is_sure = (uint8_t)is_sure;
     if (c->has_rows && (c->is_tested || is_sure)) {
         copy_short(c->records.bytes + c->count * size, value + sizeof(uint64_t), size);
         key->record = (uint32_t)c->count + 1;
-        key->is_sure = !c->is_tested;
     }
     c->count++;
     return 0;
@@ -172,7 +172,7 @@ static int index_range(const struct deltafs_select *s, uint64_t label, uint64_t 
         return 0;
     *low = b.low > b.high ? 1 : value_index_code(b.low) - DOUBT;
     *high = b.low > b.high ? 0 : value_index_code(b.high) + DOUBT;
-    c->sure_first = isinf(b.all_above) ? 0 : value_index_code(b.all_above) + DOUBT + 1;
+    c->sure_first = !b.is_all ? UINT64_MAX : isinf(b.all_above) ? 0 : value_index_code(b.all_above) + DOUBT + 1;
     c->sure_last = isinf(b.all_below) ? UINT64_MAX : value_index_code(b.all_below) - DOUBT - 1;
     c->is_tested = !b.is_all || carried_suffices(c->carried, &s->plan, label, 1);
     c->has_rows = carried_suffices(c->carried, &s->plan, label, c->is_tested);
@@ -183,6 +183,7 @@ static int index_is_top(const struct deltafs_select *s, uint64_t label, uint64_t
 {
     uint64_t by;
 
+    c->sure_first = UINT64_MAX;
     c->is_tested = 1;
     c->has_rows = carried_suffices(c->carried, &s->plan, label, 1);
     return s->plan.by && !s->plan.where && s->except.count == 0 &&

@@ -42,7 +42,7 @@ void key_set_own(struct key_set *s, struct set_key *keys, size_t n)
         if (s->count == 0 || key_compare(&keys[i], &keys[s->count - 1]) != 0)
             keys[s->count++] = keys[i];
         else
-            keys[s->count - 1].record = 0;
+            keys[s->count - 1].record = keys[s->count - 1].is_sure = 0;
 }
 
 static int key_set_copy_bytes(struct key_set *s, const struct deltafs_key_list *keys, const struct manifest *m,

@@ -10,7 +10,7 @@ struct set_key {
     uint32_t partition, size;
     const uint8_t *bytes; /* NULL if keys are numbers */
     uint32_t record;      /* the number of its record in what an index has found, from 1 on; 0: it is looked up */
-    uint8_t is_sure;      /* that record passes */
+    uint8_t is_sure;      /* a record passes; if the key has several, another may not */
 };
 
 /* Each key once, sorted by partition, then by key. */
@@ -26,7 +26,8 @@ int key_set_take(struct key_set *s, const struct deltafs_key_list *keys, const s
                  struct error *e);
 /* A key that is a number. */
 struct set_key key_set_number(const struct manifest *m, uint64_t number);
-/* Make a set of `n` keys, which it takes over. Those that are there several times are looked up. */
+/* Make a set of `n` keys, which it takes over. Those that are there several times are looked up, and
+ * tested. */
 void key_set_own(struct key_set *s, struct set_key *keys, size_t n);
 void key_set_fini(struct key_set *s);
 

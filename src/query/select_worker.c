@@ -3,8 +3,7 @@
 #include <string.h>
 #include "query/select.h"
 
-#define KEYS_AT_ONCE 1024
-#define PASS_STEP    32 /* a loop of so many becomes vector instructions; divides BATCH */
+#define PASS_STEP 32 /* a loop of so many becomes vector instructions; divides BATCH */
 
 /* ---- Units ---- */
 
@@ -194,92 +193,134 @@ static int worker_take(const struct deltafs_record *record, void *worker)
 
 /* ---- Reading ---- */
 
-/* Keep the first message of the worker's reader. */
-static void worker_damaged(struct worker *w, int status, struct error *damage)
+/* Keep the first message. */
+static void worker_damaged(const struct error *e, struct error *damage)
 {
     if (damage->status == DELTAFS_OK)
-        error_set(damage, status, "%s", deltafs_errmsg(w->dir));
+        *damage = *e;
 }
 
 static int worker_scan(struct worker *w, const struct deltafs_range *range, struct error *damage)
 {
     int stopped = 0, status = deltafs_scan_partition(w->dir, w->partition, range, worker_take, w, &stopped);
+    struct error e;
 
     if (stopped)
         return w->error.status;
-    if (status == DELTAFS_ERR_MEMORY)
-        return error_set(&w->error, status, "%s", deltafs_errmsg(w->dir));
-    if (status != DELTAFS_OK)
-        worker_damaged(w, status, damage);
-    return DELTAFS_OK;
-}
-
-/* Take a record that an index has found. */
-static int worker_take_found(struct worker *w, const struct set_key *key, const struct deltafs_range *range)
-{
-    const struct deltafs_select *s = w->select;
-    const struct found *f = &s->found[w->epoch - s->begin];
-    struct deltafs_record record = {.key = key->number, .label = range->first, .value = w->value.bytes};
-
-    record.size = (size_t)s->reader->manifest.value_size;
-    carried_put(&s->carried, f->records.bytes + (key->record - 1) * s->carried.size, w->value.bytes);
-    w->is_sure[w->eval.batch.n] = key->is_sure;
-    return worker_take(&record, w);
-}
-
-/* Look up those of `n` keys that an index has not found the records of, and take the records of all. */
-static int worker_get_some(struct worker *w, const struct set_key *key, size_t n, const struct deltafs_range *range,
-                           struct error *damage)
-{
-    deltafs_records *found[KEYS_AT_ONCE] = {NULL};
-    uint64_t number[KEYS_AT_ONCE];
-    const void *bytes[KEYS_AT_ONCE];
-    size_t size[KEYS_AT_ONCE];
-    size_t gets = 0;
-    int stopped = 0, status = DELTAFS_OK;
-
-    for (size_t i = 0; i < n; i++) {
-        if (key[i].record > 0)
-            continue;
-        number[gets] = key[i].number;
-        bytes[gets] = key[i].bytes;
-        size[gets++] = key[i].size;
-    }
-    if (gets > 0)
-        status = key[0].bytes ? deltafs_get_many_bytes(w->dir, gets, bytes, size, range, found)
-                              : deltafs_get_many(w->dir, gets, number, range, found);
-    if (status != DELTAFS_OK && status != DELTAFS_ERR_NOT_FOUND && status != DELTAFS_ERR_MEMORY)
-        worker_damaged(w, status, damage);
-    if (status == DELTAFS_ERR_MEMORY)
-        error_set(&w->error, status, "%s", deltafs_errmsg(w->dir));
-    deltafs_records **next = found;
-    for (size_t i = 0; i < n && status != DELTAFS_ERR_MEMORY && !stopped; i++) {
-        if (key[i].record > 0) {
-            stopped = worker_take_found(w, &key[i], range);
-            continue;
-        }
-        const deltafs_records *got = *next++;
-        for (size_t k = 0; got && k < got->count && !stopped; k++) {
-            w->is_sure[w->eval.batch.n] = 0;
-            stopped = worker_take(&got->record[k], w);
-        }
-    }
-    for (size_t i = 0; i < gets; i++)
-        deltafs_records_destroy(found[i]);
+    if (status == DELTAFS_OK)
+        return DELTAFS_OK;
+    error_set(&e, status, "%s", deltafs_errmsg(w->dir));
+    if (status != DELTAFS_ERR_MEMORY)
+        worker_damaged(&e, damage);
+    else
+        w->error = e;
     return w->error.status;
 }
 
-static int worker_get(struct worker *w, const struct key_set *only, const struct deltafs_range *range,
-                      struct error *damage)
+/* Take the records that an index has found, as far as it has all that is needed of them. */
+static int worker_take_found(struct worker *w, const struct set_key *key, size_t n)
+{
+    const struct deltafs_select *s = w->select;
+    const uint8_t *records = s->found[w->epoch - s->begin].records.bytes;
+    struct deltafs_record record = {.label = w->eval.batch.label, .value = w->value.bytes};
+    int stopped = 0;
+
+    record.size = (size_t)s->reader->manifest.value_size;
+    for (size_t i = 0; i < n && !stopped; i++) {
+        if (key[i].record == 0)
+            continue;
+        record.key = key[i].number;
+        carried_put(&s->carried, records + (key[i].record - 1) * s->carried.size, w->value.bytes);
+        w->is_sure[w->eval.batch.n] = key[i].is_sure;
+        stopped = worker_take(&record, w);
+    }
+    int status = stopped ? w->error.status : worker_flush(w);
+    memset(w->is_sure, 0, sizeof w->is_sure);
+    return status;
+}
+
+/* Look up `n` keys, and let `fn` take their records. */
+static int worker_look_up(struct worker *w, const struct lookup_key *key, size_t n, deltafs_record_fn fn, int *stopped,
+                          struct error *damage)
+{
+    struct lookup_to to = {.fn = fn, .arg = w};
+    struct part_reader *p;
+    struct error e;
+    int status = reader_part(w->reader, w->partition, &p, &e);
+
+    if (status == DELTAFS_OK)
+        status = lookup_give(w->reader, p, key, n, w->epoch, w->epoch + 1, &to, &e);
+    *stopped = to.stopped;
+    if (status == DELTAFS_ERR_MEMORY)
+        w->error = e;
+    else if (status != DELTAFS_OK)
+        worker_damaged(&e, damage);
+    return w->error.status;
+}
+
+/* A deltafs_record_fn: the next of the keys' records, in their order, if each has one. */
+static int worker_take_sure(const struct deltafs_record *record, void *worker)
+{
+    struct worker *w = worker;
+    size_t n = w->eval.batch.n;
+
+    if (n == w->looked_up || record->key != w->key[n].key)
+        return 1;
+    w->is_sure[n] = 1;
+    return batch_add(&w->eval.batch, record, &w->error) != DELTAFS_OK;
+}
+
+/* Look up `n` keys, a batch. Without a test, unless a key has several records, or an epoch several segments. */
+static int worker_get_batch(struct worker *w, size_t n, int is_sure, struct error *damage)
+{
+    int stopped = 0, status = DELTAFS_OK;
+
+    w->looked_up = n;
+    if (is_sure) {
+        w->reader->wanted = w->eval.sure.bytes;
+        status = worker_look_up(w, w->key, n, worker_take_sure, &stopped, &(struct error){.status = DELTAFS_OK});
+        w->reader->wanted = w->eval.row.bytes;
+        is_sure = !stopped && w->eval.batch.n == n;
+        if (status == DELTAFS_OK && is_sure)
+            status = worker_flush(w);
+        w->eval.batch.n = 0;
+        memset(w->is_sure, 0, sizeof w->is_sure);
+    }
+    return status == DELTAFS_OK && !is_sure ? worker_look_up(w, w->key, n, worker_take, &stopped, damage) : status;
+}
+
+/* Look up the keys of which an index has found no records, those with records that pass for sure, or the others. */
+static int worker_get_some(struct worker *w, const struct set_key *key, size_t n, int is_sure, struct error *damage)
+{
+    const struct manifest *m = &w->select->reader->manifest;
+    size_t count = 0, most = BATCH;
+    int status = DELTAFS_OK;
+
+    if (is_sure && m->value_size > 0 && BATCH_BYTES / (size_t)m->value_size < most)
+        most = BATCH_BYTES / (size_t)m->value_size + 1;
+    for (size_t i = 0; i < n && status == DELTAFS_OK && !w->select->is_stopping; i++) {
+        if (key[i].record > 0 || key[i].is_sure != is_sure)
+            continue;
+        w->key[count++] = (struct lookup_key){
+            .partition = w->partition, .key = key[i].number, .bytes = key[i].bytes, .size = key[i].size};
+        if (count < most)
+            continue;
+        status = worker_get_batch(w, count, is_sure, damage);
+        count = 0;
+    }
+    return status == DELTAFS_OK && count > 0 ? worker_get_batch(w, count, is_sure, damage) : status;
+}
+
+static int worker_get(struct worker *w, const struct key_set *only, struct error *damage)
 {
     size_t at, end;
     int status = DELTAFS_OK;
 
     key_set_part(only, w->partition, &at, &end);
-    for (size_t n; at < end && status == DELTAFS_OK && !w->select->is_stopping; at += n) {
-        n = end - at < KEYS_AT_ONCE ? end - at : KEYS_AT_ONCE;
-        status = worker_get_some(w, &only->key[at], n, range, damage);
-    }
+    if (w->select->found)
+        status = worker_take_found(w, only->key + at, end - at);
+    for (int is_sure = 1; is_sure >= 0 && status == DELTAFS_OK; is_sure--)
+        status = worker_get_some(w, only->key + at, end - at, is_sure, damage);
     return status;
 }
 
@@ -318,7 +359,7 @@ static int worker_unit(struct worker *w)
     if (does_look)
         status = worker_look(w, &damage);
     else
-        status = only->is_given ? worker_get(w, only, &range, &damage) : worker_scan(w, &range, &damage);
+        status = only->is_given ? worker_get(w, only, &damage) : worker_scan(w, &range, &damage);
     if (status == DELTAFS_OK && !does_look)
         status = worker_flush(w);
     if (status == DELTAFS_OK && damage.status != DELTAFS_OK)

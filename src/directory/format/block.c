@@ -374,6 +374,36 @@ static int block_open_strip(struct block *b, uint32_t i, uint8_t *to, size_t n, 
     return DELTAFS_OK;
 }
 
+size_t block_head(const struct block_of *of)
+{
+    return BLOCK_HEADER_SIZE + (of->strips ? BLOCK_TABLE_ENTRY * of->strips->count : 0);
+}
+
+uint32_t block_parts(const uint8_t *head, size_t length, const struct block_of *of,
+                     struct block_part parts[STRIPS_COUNT_MAX])
+{
+    const uint8_t *entry = head + BLOCK_HEADER_SIZE, *wanted = of->wanted;
+    size_t at = block_head(of), end = 0;
+    uint32_t n = 0;
+
+    parts[0] = (struct block_part){at, length - at};
+    if (!wanted || !(head[5] & BLOCK_FLAG_STRIPS))
+        return 1;
+    for (uint32_t i = 0; i < of->strips->count; i++, entry += BLOCK_TABLE_ENTRY) {
+        size_t size = get_u32(entry) >> 1, left = length - at;
+        size = size < left ? size : left; /* of a damaged table */
+        if (is_any_wanted(wanted, of->strips->bytes[i])) {
+            if (n == 0 || at != end)
+                parts[n++] = (struct block_part){at, 0};
+            end = at + size;
+            parts[n - 1].length = end - parts[n - 1].at;
+        }
+        at += size;
+        wanted += of->strips->bytes[i];
+    }
+    return n;
+}
+
 int block_want(struct block *b, const uint8_t *wanted, struct error *e)
 {
     size_t planes = planes_length(b->count, 1);

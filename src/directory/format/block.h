@@ -99,6 +99,14 @@ struct block_of {
 };
 int block_decode(struct block *b, const uint8_t *bytes, size_t n, const struct block_id *id, uint32_t seed,
                  const struct block_of *of, uint32_t count, const char *path, uint64_t offset, struct error *e);
+/* Which parts of a block of `length` bytes are read to decode it, if its first block_head bytes have been read. The
+ * others may have any contents. Returns their number. */
+struct block_part {
+    size_t at, length;
+};
+size_t block_head(const struct block_of *of);
+uint32_t block_parts(const uint8_t *head, size_t length, const struct block_of *of,
+                     struct block_part parts[STRIPS_COUNT_MAX]);
 /* Let more bytes of the values be wanted. */
 int block_want(struct block *b, const uint8_t *wanted, struct error *e);
 /* The length of a value log's block by its header, filled up; 0 if it is no such block. */

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/number.h"
 #include "base/short_copy.h"
+#include "base/thread.h"
 #include "directory/format/directory_format.h"
 #include "directory/read/gather.h"
 
@@ -19,6 +20,8 @@
 #define READ_MAX    ((uint64_t)2 << 20) /* bytes read at first of a block whose length is not known */
 #define PIECE_GAP   3                   /* times that number may lie between two such blocks of a piece */
 #define JOIN_SHARE  8                   /* a block is joined for more than this part of its values */
+#define PARTS_SHARE 2                   /* a block is read in parts if at most this part of a value is wanted, */
+#define PARTS_SLOW  UINT64_C(50000)     /* and while that takes less nanoseconds: from storage, all is read at once */
 
 struct values_log {
     int is_open;
@@ -74,6 +77,7 @@ struct stage {
     struct buffer *out; /* if size is below 0, with the size of each as uint32_t before it */
     int64_t size;
     int is_values; /* in value logs */
+    int is_parted; /* only those parts of blocks are read that are wanted */
     int is_full;   /* the values take more than `most` */
     /* Of gather_blocks: */
     const struct gather_look *look;
@@ -261,6 +265,27 @@ static int gather_look(struct stage *s, const struct target *t, struct error *e)
     return status;
 }
 
+/* Read what is wanted of a block of a data log. */
+static int gather_read_parts(const struct stage *s, struct io_file *file, const struct leaf_block *at,
+                             const struct block_of *of, const uint8_t **bytes, size_t *n, struct error *e)
+{
+    struct buffer *whole = &s->g->whole;
+    struct block_part part[STRIPS_COUNT_MAX];
+    uint32_t parts = 0;
+    size_t head = block_head(of);
+    int status = buffer_reserve(whole, at->length, "a block", e);
+
+    if (status == DELTAFS_OK)
+        status = io_file_read(file, at->offset, whole->bytes, head < at->length ? head : at->length, e);
+    if (status == DELTAFS_OK && head < at->length)
+        parts = block_parts(whole->bytes, at->length, of, part);
+    for (uint32_t i = 0; i < parts && status == DELTAFS_OK; i++)
+        status = io_file_read(file, at->offset + part[i].at, whole->bytes + part[i].at, part[i].length, e);
+    *bytes = whole->bytes;
+    *n = at->length;
+    return status;
+}
+
 /* Read all of a block that was not read, or not all of it. */
 static int gather_read_whole(struct stage *s, struct io_file *file, const struct leaf_block *at, const uint8_t **bytes,
                              size_t *n, struct error *e)
@@ -291,21 +316,23 @@ static int gather_try_block(struct stage *s, const struct piece *p, const struct
     const struct leaf_place *place = &ref->place;
     uint64_t offset = place->at.offset;
     size_t least = s->is_values ? BLOCK_HEADER_SIZE : place->at.length;
+    const struct block_of of = {.value_size =
+                                    s->is_values ? values_stored_size(m->keys, m->value_size) : manifest_stored_size(m),
+                                .strips = &m->strips,
+                                .wanted = s->r->wanted};
     int status = DELTAFS_OK;
 
     if (offset > *p->size || *p->size - offset < least)
         return error_damaged(e, p->file->path, offset, "the file, of %llu bytes, ends before a block of %zu",
                              (unsigned long long)*p->size, least);
-    if (n < least || (s->is_values && block_values_length(bytes) > n))
+    if (n < least && s->is_parted)
+        status = gather_read_parts(s, p->file, &place->at, &of, &bytes, &n, e);
+    else if (n < least || (s->is_values && block_values_length(bytes) > n))
         status = gather_read_whole(s, p->file, &place->at, &bytes, &n, e);
     if (status != DELTAFS_OK)
         return status;
     struct block_id id = s->is_values ? values_block_id(place->run, ref->epoch, offset)
                                       : (struct block_id){s->p->partition, ref->epoch, place->run, place->block, 0};
-    const struct block_of of = {.value_size =
-                                    s->is_values ? values_stored_size(m->keys, m->value_size) : manifest_stored_size(m),
-                                .strips = &m->strips,
-                                .wanted = s->r->wanted};
     return block_decode(&s->g->block, bytes, s->is_values ? n : least, &id, s->p->index.seed, &of, place->at.count,
                         p->file->path, offset, e);
 }
@@ -493,6 +520,34 @@ static int gather_targets(struct stage *s, uint32_t from, uint32_t end, size_t *
     return DELTAFS_OK;
 }
 
+/* Whether reading all of a block takes longer than reading a part after the other: while reads are quick, and if most
+ * of the strips are not wanted. */
+static int gather_is_parted(const struct stage *s)
+{
+    const struct strips *strips = &s->r->manifest.strips;
+    const uint8_t *wanted = s->r->wanted;
+    size_t all = 0, bytes = 0;
+
+    if (!wanted || s->is_values || s->look || s->g->is_slow)
+        return 0;
+    for (uint32_t i = 0; i < strips->count; i++) {
+        bytes += memchr(wanted + all, 1, strips->bytes[i]) ? strips->bytes[i] : 0;
+        all += strips->bytes[i];
+    }
+    return bytes * PARTS_SHARE <= all && all > 0;
+}
+
+/* Take a target of which nothing was read. */
+static int gather_take_parted(struct stage *s, const struct target *t, struct error *e)
+{
+    const struct piece piece = {.file = &s->p->data, .size = &s->p->data_size, .offset = t->offset};
+    uint64_t before = thread_clock();
+    int status = gather_take_target(s, &piece, t, NULL, e);
+
+    s->g->is_slow = thread_clock() - before > PARTS_SLOW;
+    return status;
+}
+
 /* Read the targets; s->is_full is set if they take too much. */
 static int gather_take_targets(struct stage *s, size_t targets, struct error *e)
 {
@@ -500,7 +555,13 @@ static int gather_take_targets(struct stage *s, size_t targets, struct error *e)
     const struct target *t = (const struct target *)(const void *)s->g->targets.bytes;
     int status = DELTAFS_OK;
 
+    int is_parted = gather_is_parted(s);
     for (size_t at = 0; status == DELTAFS_OK && at < targets && !s->is_full;) {
+        s->is_parted = is_parted && !s->g->is_slow;
+        if (s->is_parted) {
+            status = gather_take_parted(s, &t[at++], e);
+            continue;
+        }
         size_t count = 0, total = 0, most = s->g->is_slow ? PIECES_MAX : PIECES_NEAR;
         for (; at < targets && count < PIECES && total < most; total += pieces[count++].length) {
             size_t piece = s->to->piece > 0 ? s->to->piece : most < PIECE_MAX ? most : PIECE_MAX;

@@ -67,13 +67,13 @@ static deltafs_records *answer_finish(const struct reader *r, struct answer *c)
 
 static int wanted_compare(const void *a, const void *b)
 {
-    const struct wanted *x = a, *y = b;
+    const struct lookup_key *x = a, *y = b;
 
     return compare_two(x->partition, y->partition, x->key, y->key);
 }
 
 /* Partition by partition, behind errors too; returns the first. */
-static int get_sorted(struct reader *r, const struct wanted *w, size_t n, const struct deltafs_range *range,
+static int get_sorted(struct reader *r, const struct lookup_key *w, size_t n, const struct deltafs_range *range,
                       struct answer **out, struct error *e)
 {
     struct part_reader *p;
@@ -95,7 +95,7 @@ static int get_sorted(struct reader *r, const struct wanted *w, size_t n, const 
     return status;
 }
 
-static int get_not_found(const struct reader *r, const struct wanted *w, int has_range, struct error *e)
+static int get_not_found(const struct reader *r, const struct lookup_key *w, int has_range, struct error *e)
 {
     const char *where = has_range ? " in these epochs" : "";
 
@@ -107,7 +107,7 @@ static int get_not_found(const struct reader *r, const struct wanted *w, int has
 }
 
 /* Get the `n` keys of w, whose `place` is their index; takes w over. */
-static int get_wanted(struct reader *r, struct wanted *w, size_t n, const struct deltafs_range *range,
+static int get_wanted(struct reader *r, struct lookup_key *w, size_t n, const struct deltafs_range *range,
                       deltafs_records **out, struct error *e)
 {
     struct answer **c = calloc(n + 1, sizeof *c);
@@ -135,7 +135,7 @@ static int get_wanted(struct reader *r, struct wanted *w, size_t n, const struct
 
 /* What both kinds of keys begin with: *w gets room for `n` keys. */
 static int get_begin(deltafs_dir *dir, enum option_keys kind, size_t n, const void *keys, deltafs_records **out,
-                     struct wanted **w, struct reader **r, struct error **e)
+                     struct lookup_key **w, struct reader **r, struct error **e)
 {
     for (size_t i = 0; out && i < n; i++)
         out[i] = NULL;
@@ -158,13 +158,13 @@ int deltafs_get_many(deltafs_dir *dir, size_t n, const uint64_t *keys, const str
 {
     struct reader *r;
     struct error *e;
-    struct wanted *w;
+    struct lookup_key *w;
     int status = get_begin(dir, KEYS_U64, n, keys, out, &w, &r, &e);
 
     if (status != DELTAFS_OK)
         return status;
     for (size_t i = 0; i < n; i++)
-        w[i] = (struct wanted){.key = keys[i], .place = i};
+        w[i] = (struct lookup_key){.key = keys[i], .place = i};
     return dir_end(dir, get_wanted(r, w, n, range, out, e));
 }
 
@@ -173,7 +173,7 @@ int deltafs_get_many_bytes(deltafs_dir *dir, size_t n, const void *const *keys, 
 {
     struct reader *r;
     struct error *e;
-    struct wanted *w;
+    struct lookup_key *w;
     int status = get_begin(dir, KEYS_BYTES, n, key_sizes ? (const void *)keys : NULL, out, &w, &r, &e);
 
     if (status != DELTAFS_OK)
@@ -185,7 +185,7 @@ int deltafs_get_many_bytes(deltafs_dir *dir, size_t n, const void *const *keys, 
                            error_set(e, DELTAFS_ERR_INVALID, "deltafs_get_bytes: a key of %zu bytes; it has 1 to %d",
                                      keys[i] ? key_sizes[i] : 0, KEY_BYTES_MAX));
         }
-        w[i] = (struct wanted){
+        w[i] = (struct lookup_key){
             .key = hash_bytes(keys[i], key_sizes[i]), .bytes = keys[i], .size = key_sizes[i], .place = i};
     }
     return dir_end(dir, get_wanted(r, w, n, range, out, e));

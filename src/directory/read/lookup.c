@@ -3,12 +3,13 @@
 #include "directory/read/lookup.h"
 #include "directory/read/gather.h"
 
-#define PROBES_MAX   256               /* leaves searched in a window */
-#define REFS_MAX     1024              /* blocks, or parts of them, taken in a window */
-#define RECORDS_MAX  (64u << 10)       /* and records */
-#define SEEKS_MAX    16                /* records of a key in a leaf that are sought one by one */
-#define ANSWER_BYTES 512               /* of a key's values, to begin with */
-#define WINDOW_BYTES ((size_t)8 << 20) /* of leaves or blocks, about, in a window */
+#define PROBES_MAX   256                /* leaves searched in a window */
+#define REFS_MAX     1024               /* blocks, or parts of them, taken in a window */
+#define RECORDS_MAX  (64u << 10)        /* and records */
+#define SEEKS_MAX    16                 /* records of a key in a leaf that are sought one by one */
+#define ANSWER_BYTES 512                /* of a key's values, to begin with */
+#define WINDOW_BYTES ((size_t)8 << 20)  /* of leaves or blocks, about, in a window */
+#define FETCH_MAX    ((size_t)64 << 10) /* of leaves that are read at once */
 
 /* A leaf that can hold some of the wanted keys, which are neighbours. */
 struct probe {
@@ -34,8 +35,9 @@ struct lookup_scratch {
 struct lookup {
     struct reader *r;
     struct part_reader *p;
-    const struct wanted *wanted;
-    struct answer **out;
+    const struct lookup_key *wanted;
+    struct answer **out;  /* NULL: they go to */
+    struct lookup_to *to; /* this */
     struct lookup_scratch *s;
     uint32_t first_epoch, end_epoch;
     uint32_t probes, refs, records, given;
@@ -96,7 +98,8 @@ void answer_miss(const struct reader *r, struct answer *c, uint32_t first, uint3
 /* A key's records of an epoch are missing, or some of them. */
 static void lookup_miss(struct lookup *t, uint32_t wanted, uint32_t epoch)
 {
-    answer_miss(t->r, t->out[t->wanted[wanted].place], epoch, epoch + 1);
+    if (t->out)
+        answer_miss(t->r, t->out[t->wanted[wanted].place], epoch, epoch + 1);
 }
 
 /* The same of all that is stored with an epoch: those of the compacted ones that are asked for, if it is one. */
@@ -104,23 +107,32 @@ static void lookup_miss_stored(struct lookup *t, uint32_t wanted, uint32_t epoch
 {
     uint32_t compacted = t->r->manifest.compacted, end = t->end_epoch < compacted ? t->end_epoch : compacted;
 
-    if (epoch < compacted)
+    if (epoch < compacted && t->out)
         answer_miss(t->r, t->out[t->wanted[wanted].place], t->first_epoch, end);
     else
         lookup_miss(t, wanted, epoch);
 }
 
+static int lookup_is_stopped(const struct lookup *t)
+{
+    return t->to && t->to->stopped;
+}
+
 static int lookup_collect(struct lookup *t, const struct ref *ref, uint32_t epoch, const uint8_t *stored, size_t size,
                           struct error *e)
 {
-    const struct wanted *w = &t->wanted[ref->note];
-    struct answer *c = t->out[w->place];
+    const struct lookup_key *w = &t->wanted[ref->note];
     struct deltafs_record record = {.key = w->key, .label = t->r->manifest.epoch[epoch].label};
 
     if (record_split(t->r, stored, size, &record) != 0)
         return gather_damaged(t->r, t->p, ref, "a record is not of its key and the value's size", e);
     if (record.key_size != w->size || (w->size > 0 && memcmp(record.key_bytes, w->bytes, w->size) != 0))
         return DELTAFS_OK; /* another key with the same hash, as far as the index has it */
+    if (t->to) {
+        t->to->stopped = t->to->fn(&record, t->to->arg);
+        return DELTAFS_OK;
+    }
+    struct answer *c = t->out[w->place];
     int status = answer_reserve(c, size, e);
     if (status != DELTAFS_OK)
         return status;
@@ -138,7 +150,7 @@ static int lookup_take(void *lookup, const struct ref *ref, const struct ref_rec
 
     t->given++;
     if (stored && lookup_collect(t, ref, record->epoch, stored, size, e) == DELTAFS_OK)
-        return DELTAFS_OK;
+        return lookup_is_stopped(t) ? DELTAFS_ERR_CANCELLED : DELTAFS_OK;
     if (stored)
         lookup_failed(t, e);
     lookup_miss(t, ref->note, record->epoch);
@@ -157,7 +169,8 @@ static void lookup_take_refs(struct lookup *t)
     struct error e;
 
     t->given = 0;
-    if (gather(t->r, t->p, t->s->ref, t->s->record, t->records, WINDOW_BYTES, &to, &e) != DELTAFS_OK) {
+    if (gather(t->r, t->p, t->s->ref, t->s->record, t->records, WINDOW_BYTES, &to, &e) != DELTAFS_OK &&
+        !lookup_is_stopped(t)) {
         lookup_failed(t, &e);
         for (; t->given < t->records; t->given++)
             lookup_miss(t, t->s->ref[t->s->record[t->given].ref].note, t->s->record[t->given].epoch);
@@ -262,7 +275,7 @@ static const struct leaf *lookup_open_leaf(struct lookup *t, const struct probe 
     return NULL;
 }
 
-/* Add the leaf of a probe to what is read. Leaves of one key lie side by side, and are read at once. */
+/* Add the leaf of a probe to what is read. Leaves that lie side by side are read at once. */
 static void lookup_add_fetch(struct lookup *t, struct probe *p, uint32_t *n)
 {
     const uint64_t *offset = &p->segment->leaf_offsets[p->leaf];
@@ -271,7 +284,7 @@ static void lookup_add_fetch(struct lookup *t, struct probe *p, uint32_t *n)
     const struct probe *before = p - 1;
 
     if (p > t->s->probe && before->is_read && before->segment == p->segment && before->leaf + 1 == p->leaf &&
-        before->first == p->first) {
+        last->length + length <= FETCH_MAX) {
         last->length += length;
     } else {
         last = &t->s->fetch[(*n)++];
@@ -290,7 +303,7 @@ static void lookup_read_leaves(struct lookup *t)
 
     for (struct probe *p = s->probe; p < s->probe + t->probes; p++) {
         uint64_t offset = p->segment->leaf_offsets[p->leaf];
-        p->found = leaf_cache_find(t->r->leaves, t->p->partition, p->segment->footer.checksum, offset);
+        p->found = t->out ? leaf_cache_find(t->r->leaves, t->p->partition, p->segment->footer.checksum, offset) : NULL;
         p->is_read = !p->found;
         if (p->is_read)
             lookup_add_fetch(t, p, &n);
@@ -325,14 +338,14 @@ static void lookup_take_probes(struct lookup *t)
 
     lookup_read_leaves(t);
     for (struct probe *p = probe; p < end; p++)
-        for (uint32_t i = p->first; i < p->end; i++)
+        for (uint32_t i = p->first; i < p->end && !lookup_is_stopped(t); i++)
             if (p->found)
                 lookup_take_key(t, p, i);
             else
                 lookup_miss_stored(t, i, p->segment->footer.epoch);
     /* The cache may drop leaves that were found in it. */
     for (struct probe *p = probe; p < end; p++)
-        if (p->is_read && p->found)
+        if (p->is_read && p->found && t->out)
             leaf_cache_add(t->r->leaves, t->p->partition, p->segment->footer.checksum,
                            p->segment->leaf_offsets[p->leaf], p->found);
     t->probes = 0;
@@ -354,36 +367,52 @@ static void lookup_add_probe(struct lookup *t, const struct segment *segment, ui
     t->probe_bytes += length;
 }
 
-int lookup_get(struct reader *r, struct part_reader *p, const struct wanted *w, size_t n, uint32_t first, uint32_t end,
-               struct answer **out, struct error *e)
+static int lookup_run(struct lookup *t, size_t n, struct error *e)
 {
-    struct lookup t = {
-        .r = r, .p = p, .wanted = w, .out = out, .s = r->scratch, .first_epoch = first, .end_epoch = end};
+    struct reader *r = t->r;
+    const struct lookup_key *w = t->wanted;
     struct segment *segment;
     uint32_t segments, leaves, next;
 
-    for (uint32_t epoch = first; epoch < end; epoch = next) {
+    for (uint32_t epoch = t->first_epoch; epoch < t->end_epoch && !lookup_is_stopped(t); epoch = next) {
         next = epoch + 1;
         if (epoch < r->manifest.compacted) {
             epoch = 0;
             next = r->manifest.compacted;
         }
-        if (reader_epoch(r, p, epoch, &segment, &segments, e) != DELTAFS_OK) {
-            lookup_failed(&t, e);
+        if (reader_epoch(r, t->p, epoch, &segment, &segments, e) != DELTAFS_OK) {
+            lookup_failed(t, e);
             for (uint32_t i = 0; i < n; i++)
-                lookup_miss_stored(&t, i, epoch);
+                lookup_miss_stored(t, i, epoch);
             continue;
         }
         for (; segments > 0; segment++, segments--)
             for (uint32_t i = 0; i < n; i++) {
                 uint32_t leaf = index_leaf_of(segment, w[i].key >> segment->footer.key_shift, &leaves);
                 for (; leaves > 0; leaf++, leaves--)
-                    lookup_add_probe(&t, segment, leaf, i);
+                    lookup_add_probe(t, segment, leaf, i);
             }
     }
-    lookup_take_probes(&t);
-    lookup_take_refs(&t);
-    if (t.first.status != DELTAFS_OK)
-        *e = t.first;
-    return t.first.status;
+    lookup_take_probes(t);
+    lookup_take_refs(t);
+    if (t->first.status != DELTAFS_OK)
+        *e = t->first;
+    return t->first.status;
+}
+
+int lookup_get(struct reader *r, struct part_reader *p, const struct lookup_key *w, size_t n, uint32_t first,
+               uint32_t end, struct answer **out, struct error *e)
+{
+    struct lookup t = {
+        .r = r, .p = p, .wanted = w, .out = out, .s = r->scratch, .first_epoch = first, .end_epoch = end};
+
+    return lookup_run(&t, n, e);
+}
+
+int lookup_give(struct reader *r, struct part_reader *p, const struct lookup_key *w, size_t n, uint32_t first,
+                uint32_t end, struct lookup_to *to, struct error *e)
+{
+    struct lookup t = {.r = r, .p = p, .wanted = w, .to = to, .s = r->scratch, .first_epoch = first, .end_epoch = end};
+
+    return lookup_run(&t, n, e);
 }

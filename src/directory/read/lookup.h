@@ -9,7 +9,7 @@
 #include "directory/read/reader.h"
 
 /* A key that is asked for. */
-struct wanted {
+struct lookup_key {
     uint32_t partition;
     uint64_t key;
     const void *bytes; /* of a key of bytes, whose hash `key` is */
@@ -34,10 +34,20 @@ void answer_miss(const struct reader *r, struct answer *c, uint32_t first, uint3
 
 /* Add the records of the keys w[0 .. n), all of the partition `p`, in epochs `first` to `end` - 1, to out[w[i].place].
  * An epoch of which a part cannot be read is left out and noted as missing; the first error is returned. */
-int lookup_get(struct reader *r, struct part_reader *p, const struct wanted *w, size_t n, uint32_t first, uint32_t end,
-               struct answer **out, struct error *e);
+int lookup_get(struct reader *r, struct part_reader *p, const struct lookup_key *w, size_t n, uint32_t first,
+               uint32_t end, struct answer **out, struct error *e);
 
-/* What lookup_get keeps from call to call. */
+/* Give their records to a function instead, one after the other: by epoch, segment, key. Nothing that is read is kept
+ * for later lookups. What the function returns ends the lookup, unless it is 0; *stopped gets it. */
+struct lookup_to {
+    deltafs_record_fn fn;
+    void *arg;
+    int stopped;
+};
+int lookup_give(struct reader *r, struct part_reader *p, const struct lookup_key *w, size_t n, uint32_t first,
+                uint32_t end, struct lookup_to *to, struct error *e);
+
+/* What both keep from call to call. */
 struct lookup_scratch;
 int lookup_scratch_create(struct lookup_scratch **out, struct error *e);
 void lookup_scratch_destroy(struct lookup_scratch *s);
