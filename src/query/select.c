@@ -13,6 +13,7 @@
 
 #define ROWS_AT_ONCE  4096
 #define BYTES_AT_ONCE ((size_t)1 << 20)
+#define KEYS_EACH     1024 /* a thread is worth so many that are looked up */
 
 /* ---- Opening ---- */
 
@@ -77,14 +78,35 @@ static int select_open_readers(struct deltafs_select *s, struct error *e)
     return status;
 }
 
-static uint32_t select_threads(const struct deltafs_select *s)
+/* How many threads there may be, for how many partitions of one epoch. */
+static uint32_t select_most_threads(const struct deltafs_select *s, uint32_t *mine)
 {
     uint32_t most = team_threads(s->reader->team), processors = thread_processors();
-    uint32_t mine = s->partitions / s->parts + (s->partitions % s->parts > 0); /* of one epoch */
 
+    *mine = s->partitions / s->parts + (s->partitions % s->parts > 0);
     most = most < processors ? most : processors;
-    most = most < mine ? most : mine;
     return most > 0 ? most : 1;
+}
+
+static uint32_t select_threads(const struct deltafs_select *s)
+{
+    uint32_t mine, most = select_most_threads(s, &mine);
+
+    return most < mine * s->slices ? most : mine * s->slices;
+}
+
+/* How many slices a partition has, so that all threads have keys to look up. */
+static uint32_t select_slices(const struct deltafs_select *s)
+{
+    uint32_t mine, most = select_most_threads(s, &mine);
+    size_t keys = s->only.count;
+
+    for (uint32_t i = s->begin; s->found && i < s->end; i++)
+        keys = s->found[i - s->begin].keys.count > keys ? s->found[i - s->begin].keys.count : keys;
+    size_t slices = keys / KEYS_EACH / mine;
+    size_t needed = (most + mine - 1) / mine;
+    slices = slices < needed ? slices : needed;
+    return slices > 0 ? (uint32_t)slices : 1;
 }
 
 static int worker_init(struct worker *w, struct deltafs_select *s, struct error *e)
@@ -156,14 +178,16 @@ static int select_make(struct deltafs_select *s, const struct deltafs_select_opt
     s->does_look = m->keys == KEYS_U64 && m->value_size >= 0 && !m->is_local && !s->only.is_given &&
                    (first >= m->compacted || first == s->end);
     s->next_epoch = s->epoch = s->begin = first;
-    s->left = (uint64_t)(s->end - first) * s->partitions;
     s->top.most = o->top;
     s->limit = (s->reader->memory == OPTION_AUTO ? SERIAL_MEMORY_DEFAULT : s->reader->memory) / 2;
     select_use_index(s);
-    s->unit = calloc(s->partitions, sizeof *s->unit);
+    s->slices = select_slices(s);
+    s->units = s->partitions * s->slices;
+    s->left = (uint64_t)(s->end - first) * s->units;
+    s->unit = calloc(s->units, sizeof *s->unit);
     if (!s->unit)
-        return error_no_memory(e, s->partitions * sizeof *s->unit, "partitions");
-    for (uint32_t i = 0; i < s->partitions; i++)
+        return error_no_memory(e, s->units * sizeof *s->unit, "partitions");
+    for (uint32_t i = 0; i < s->units; i++)
         s->unit[i].last = &s->unit[i].first;
     status = select_make_workers(s, first < s->end ? m->epoch[first].label : o->range ? o->range->first : 0, e);
     return status == DELTAFS_OK ? select_start(s, e) : status;
@@ -234,7 +258,7 @@ int deltafs_select_close(deltafs_select *s)
     pthread_mutex_unlock(&s->lock);
     for (uint32_t i = 0; i < s->workers; i++)
         worker_fini(&s->worker[i]);
-    for (uint32_t i = 0; s->unit && i < s->partitions; i++)
+    for (uint32_t i = 0; s->unit && i < s->units; i++)
         chunks_free(s->unit[i].first);
     chunks_free(s->chunks);
     top_fini(&s->top);
@@ -290,7 +314,7 @@ static struct chunk **select_detach(struct deltafs_select *s, struct unit *u, st
 /* Let the workers go on to the next epoch. */
 static void select_advance(struct deltafs_select *s)
 {
-    for (uint32_t i = 0; i < s->partitions; i++)
+    for (uint32_t i = 0; i < s->units; i++)
         s->unit[i].is_done = 0;
     s->done = 0;
     s->is_overflowing = 0;
@@ -310,15 +334,15 @@ static int select_take(struct deltafs_select *s, int *is_ordered)
         select_detach(s, u, end);
         if (s->chunks)
             pthread_cond_broadcast(&s->work);
-        else if (u->is_done && ++s->taken == s->partitions)
+        else if (u->is_done && ++s->taken == s->units)
             select_advance(s);
         else if (!u->is_done)
             return 0;
         return 1;
     }
-    if (s->done < s->partitions)
+    if (s->done < s->units)
         return 0;
-    for (uint32_t i = 0; i < s->partitions; i++)
+    for (uint32_t i = 0; i < s->units; i++)
         end = select_detach(s, &s->unit[i], end);
     select_advance(s);
     return 1;
@@ -459,7 +483,7 @@ int deltafs_select_progress(deltafs_select *s, double *share)
     if (!s || !share)
         return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID,
                          "deltafs_select_progress: select and share must be given");
-    uint64_t all = (uint64_t)(s->end - s->begin) * s->partitions;
+    uint64_t all = (uint64_t)(s->end - s->begin) * s->units;
     pthread_mutex_lock(&s->lock);
     *share = all > 0 ? 1 - (double)s->left / (double)all : 1;
     pthread_mutex_unlock(&s->lock);

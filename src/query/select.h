@@ -1,8 +1,8 @@
 /* Select: the records of a directory that fulfil a condition, or those with the largest values.
  *
- * The work is divided into units: one partition of one epoch. Threads take units in the order of epochs, then
- * partitions. Each thread has a reader of its own. It evaluates the condition on the columns of a block, or on a batch
- * of copies of records, and makes rows of the records that pass.
+ * The work is divided into units: one partition of one epoch, or, if keys are looked up, a slice of its keys. Threads
+ * take units in the order of epochs, then partitions. Each thread has a reader of its own. It evaluates the condition
+ * on the columns of a block, or on a batch of copies of records, and makes rows of the records that pass.
  *
  * The rows of an epoch are collected until all of its units are done. Then the caller gets them by key, while the
  * threads work on the next epoch. If the rows take more than `limit` bytes, the epoch overflows: the caller gets the
@@ -53,7 +53,7 @@ struct worker {
     struct eval eval;
     struct looked looked;
     /* The unit, and how many of its records were in the batches before. */
-    uint32_t epoch, partition;
+    uint32_t epoch, unit, partition;
     uint64_t records;
     /* Of the batch: which records pass, and their values. */
     uint8_t pass[BATCH], is_sure[BATCH]; /* without a test */
@@ -81,16 +81,17 @@ struct deltafs_select {
     int does_look; /* at whole blocks */
     uint32_t part, parts;
     uint32_t partitions, begin, end; /* `end`: the first epoch that is not selected from */
+    uint32_t slices, units;          /* of a partition; of an epoch */
     uint64_t limit;
     struct worker *worker;
     uint32_t workers;
 
     atomic_int is_stopping;
-    pthread_mutex_t lock;                /* for what follows */
-    pthread_cond_t work;                 /* for workers: there may be work, or room */
-    pthread_cond_t rows;                 /* for the caller: there may be rows */
-    uint32_t next_epoch, next_partition; /* the next unit that is taken */
-    uint64_t left;                       /* units that are not done yet, of all epochs */
+    pthread_mutex_t lock;           /* for what follows */
+    pthread_cond_t work;            /* for workers: there may be work, or room */
+    pthread_cond_t rows;            /* for the caller: there may be rows */
+    uint32_t next_epoch, next_unit; /* that is taken */
+    uint64_t left;                  /* units that are not done yet, of all epochs */
     struct top top;
     uint32_t epoch;    /* whose rows are collected, without `top` */
     struct unit *unit; /* of it */
@@ -100,7 +101,7 @@ struct deltafs_select {
     uint32_t taken; /* if it overflows: the unit whose rows the caller takes */
     struct error fatal;
     struct error damage; /* of the first unit that has any: */
-    uint32_t damage_epoch, damage_partition;
+    uint32_t damage_epoch, damage_unit;
 
     /* Of the caller alone: the rows that are being returned, and what they are in. */
     struct chunk *chunks;

@@ -105,6 +105,7 @@ static int candidates_add(const struct deltafs_record *record, void *candidates)
     *key = key_set_number(c->manifest, get_u64(value));
     int is_sure = record->key >= c->sure_first && record->key <= c->sure_last;
     key->is_sure = (uint8_t)is_sure;
+    key->code = (uint32_t)record->key;
     if (c->has_rows && (c->is_tested || is_sure)) {
         copy_short(c->records.bytes + c->count * size, value + sizeof(uint64_t), size);
         key->record = (uint32_t)c->count + 1;
@@ -142,6 +143,19 @@ static uint64_t index_largest(const struct value_index *x, uint32_t epoch)
     return largest;
 }
 
+/* Leave out all but the `top` records with the largest codes, and those that may be as large. Those of a scan of a
+ * range are in the order of codes. */
+static void candidates_cut(struct candidates *c, uint64_t top)
+{
+    size_t from = c->count - (size_t)top;
+    uint32_t least = c->key[from].code;
+
+    while (from > 0 && c->key[from - 1].code + DOUBT >= least)
+        from--;
+    c->count -= from;
+    memmove(c->key, c->key + from, c->count * sizeof *c->key);
+}
+
 /* The records with the `top` largest values, and some more: from the largest down to where there are enough. */
 static int candidates_top(struct candidates *c, const struct value_index *x, uint32_t epoch, uint64_t label,
                           uint64_t top)
@@ -152,8 +166,10 @@ static int candidates_top(struct candidates *c, const struct value_index *x, uin
     for (uint64_t step = TOP_STEP; step < largest; step = step < largest / TOP_GROWS ? step * TOP_GROWS : largest)
         if (!candidates_find(c, x, label, largest - step, largest))
             return 0;
-        else if (c->count >= top)
+        else if (c->count >= top) {
+            candidates_cut(c, top);
             return 1;
+        }
     return 0;
 }
 

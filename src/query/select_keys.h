@@ -10,6 +10,7 @@ struct set_key {
     uint32_t partition, size;
     const uint8_t *bytes; /* NULL if keys are numbers */
     uint32_t record;      /* the number of its record in what an index has found, from 1 on; 0: it is looked up */
+    uint32_t code;        /* of its value in the index */
     uint8_t is_sure;      /* a record passes; if the key has several, another may not */
 };
 

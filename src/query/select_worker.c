@@ -18,9 +18,10 @@ static int worker_next(struct worker *w)
     int is_there = !s->is_stopping && s->next_epoch < s->end;
     if (is_there) {
         w->epoch = s->next_epoch;
-        w->partition = s->next_partition++;
-        if (s->next_partition == s->partitions) {
-            s->next_partition = 0;
+        w->unit = s->next_unit++;
+        w->partition = w->unit / s->slices;
+        if (s->next_unit == s->units) {
+            s->next_unit = 0;
             s->next_epoch++;
         }
     }
@@ -39,10 +40,10 @@ static void worker_failed(struct worker *w, int status)
         s->is_stopping = 1;
         pthread_cond_broadcast(&s->work);
     } else if (s->damage.status == DELTAFS_OK || w->epoch < s->damage_epoch ||
-               (w->epoch == s->damage_epoch && w->partition < s->damage_partition)) {
+               (w->epoch == s->damage_epoch && w->unit < s->damage_unit)) {
         s->damage = w->error;
         s->damage_epoch = w->epoch;
-        s->damage_partition = w->partition;
+        s->damage_unit = w->unit;
     }
 }
 
@@ -55,7 +56,7 @@ static void worker_finish(struct worker *w, int status)
         worker_failed(w, status);
     s->left--;
     if (!s->plan.by) {
-        s->unit[w->partition].is_done = 1;
+        s->unit[w->unit].is_done = 1;
         s->done++;
     }
     pthread_cond_signal(&s->rows);
@@ -68,13 +69,13 @@ static int worker_must_wait(const struct worker *w)
 {
     const struct deltafs_select *s = w->select;
 
-    return !s->is_stopping && s->held > s->limit && (w->partition != s->taken || s->unit[w->partition].first);
+    return !s->is_stopping && s->held > s->limit && (w->unit != s->taken || s->unit[w->unit].first);
 }
 
 void worker_give(struct worker *w, struct chunk *c)
 {
     struct deltafs_select *s = w->select;
-    struct unit *u = &s->unit[w->partition];
+    struct unit *u = &s->unit[w->unit];
 
     pthread_mutex_lock(&s->lock);
     *u->last = c;
@@ -313,18 +314,21 @@ static int worker_get_some(struct worker *w, const struct set_key *key, size_t n
 
 static int worker_get(struct worker *w, const struct key_set *only, struct error *damage)
 {
-    size_t at, end;
+    const struct deltafs_select *s = w->select;
+    size_t slice = w->unit % s->slices, at, end;
     int status = DELTAFS_OK;
 
     key_set_part(only, w->partition, &at, &end);
-    if (w->select->found)
-        status = worker_take_found(w, only->key + at, end - at);
+    const struct set_key *key = only->key + at + (end - at) * slice / s->slices;
+    size_t n = (end - at) * (slice + 1) / s->slices - (end - at) * slice / s->slices;
+    if (s->found)
+        status = worker_take_found(w, key, n);
     for (int is_sure = 1; is_sure >= 0 && status == DELTAFS_OK; is_sure--)
-        status = worker_get_some(w, only->key + at, end - at, is_sure, damage);
+        status = worker_get_some(w, key, n, is_sure, damage);
     return status;
 }
 
-/* Whether the unit belongs to the caller's part of the work. */
+/* Whether the unit belongs to the caller's part of the work. A scan is not sliced. */
 static int worker_is_mine(const struct worker *w)
 {
     const struct deltafs_select *s = w->select;
@@ -343,7 +347,7 @@ static int worker_unit(struct worker *w)
     int does_look = s->does_look && !only->is_given;
     struct error damage = {.status = DELTAFS_OK};
 
-    if (!worker_is_mine(w))
+    if (!worker_is_mine(w) || (!only->is_given && w->unit % s->slices > 0))
         return DELTAFS_OK;
     w->error.status = DELTAFS_OK;
     w->records = 0;

@@ -186,6 +186,13 @@ cp -R "$work/by" "$work/other/by"
 "$deltafs" select "$work/other" --where 'v*v > 8' --explain >"$work/out" 2>"$work/err" || fail select
 says "index: none"
 
+# Many keys of one partition, which threads share.
+import "$work/single" --partitions 1 "$work/dump.1"
+"$deltafs" select "$work/single" --where 'n < 3' --format keys >"$work/keys" || fail select
+"$deltafs" select "$work/single" --where 'n < 3' --format csv >"$work/wanted" || fail select
+"$deltafs" select "$work/single" --keys "$work/keys" --where 'key != 77 or n < 3' --format csv >"$work/got" || fail select
+same "$work/wanted" "$work/got" "many keys"
+
 # Mistakes.
 expect 2 "$deltafs" select "$work/d" --fields ''
 says "--fields names no column; --format keys prints keys alone"
