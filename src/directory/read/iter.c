@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "directory/dir.h"
+#include "directory/read/iter.h"
 #include "directory/read/named.h"
 #include "directory/read/ordered.h"
 
@@ -19,6 +20,7 @@ struct deltafs_iter {
 struct key_range {
     enum option_keys kind;
     uint64_t low, high;
+    int is_by_key; /* whatever the epoch; only numbers */
     struct name low_name, high_name;
 };
 
@@ -46,7 +48,7 @@ static int iter_open(deltafs_dir *dir, const char *call, const char *missing, co
         return dir_end(dir, error_no_memory(e, sizeof *i, "a scan"));
     *i = (struct deltafs_iter){.dir = dir, .reader = r, .is_named = k->kind == KEYS_BYTES};
     status = i->is_named ? named_init(&i->scan.named, r, &k->low_name, &k->high_name, epochs, e)
-                         : ordered_init(&i->scan.ordered, r, k->low, k->high, epochs, e);
+                         : ordered_init(&i->scan.ordered, r, k->low, k->high, k->is_by_key, epochs, e);
     r->iterators++;
     if (status == DELTAFS_OK)
         *out = i;
@@ -61,6 +63,14 @@ int deltafs_iter_open(deltafs_dir *dir, uint64_t low, uint64_t high, const struc
     struct key_range k = range_of_numbers(low, high);
 
     return iter_open(dir, "deltafs_iter_open", out ? NULL : "out", &k, epochs, out);
+}
+
+int iter_open_by_key(deltafs_dir *dir, uint64_t low, uint64_t high, deltafs_iter **out)
+{
+    struct key_range k = range_of_numbers(low, high);
+
+    k.is_by_key = 1;
+    return iter_open(dir, "iter_open_by_key", NULL, &k, NULL, out);
 }
 
 /* A range of names; a failing call leaves its message with the handle. */

@@ -1,6 +1,7 @@
-/* A merge of streams, one for each segment of the epoch. A stream reads a portion of its records at a time, so that
- * memory is bounded; a heap says whose next record has the least key. Records of one key are all in one partition, and
- * in the order of its segments: so streams with equal keys come in the order of their numbers. */
+/* A merge of streams, one for each segment of the epoch, or of all epochs. A stream reads a portion of its records at a
+ * time, so that memory is bounded; a heap says whose next record has the least key. Records of one key are all in one
+ * partition, and in the order of its segments, which is that of epochs: so streams with equal keys come in the order of
+ * their numbers. */
 #include <stdlib.h>
 #include <string.h>
 #include "directory/read/ordered.h"
@@ -155,16 +156,18 @@ static size_t ordered_share(const struct ordered *o)
     return o->limit / (2 * o->streams);
 }
 
-/* Open the streams of the next epoch, and read a portion of each. */
+/* Open the streams of the next epoch, or of all, and read a portion of each. */
 static int ordered_begin_epoch(struct ordered *o, struct error *e)
 {
     int status = DELTAFS_OK;
 
     o->streams = 0;
-    for (uint32_t i = 0; i < o->reader->manifest.partitions && status == DELTAFS_OK; i++)
-        if (!o->is_lost[i])
-            status = ordered_add_part(o, i, e);
-    o->epoch++;
+    do {
+        for (uint32_t i = 0; i < o->reader->manifest.partitions && status == DELTAFS_OK; i++)
+            if (!o->is_lost[i])
+                status = ordered_add_part(o, i, e);
+        o->epoch++;
+    } while (o->is_by_key && o->epoch < o->end && status == DELTAFS_OK);
     for (size_t i = 0; i < o->streams && status == DELTAFS_OK; i++) {
         struct stream *s = &o->stream[i];
         size_t share = ordered_share(o), ahead = share < AHEAD_MIN ? AHEAD_MIN : share;
@@ -202,12 +205,12 @@ size_t ordered_limit(const struct reader *r)
     return (size_t)(r->memory == OPTION_AUTO ? SERIAL_MEMORY_DEFAULT : r->memory) / 2;
 }
 
-int ordered_init(struct ordered *o, struct reader *r, uint64_t low, uint64_t high, const struct deltafs_range *epochs,
-                 struct error *e)
+int ordered_init(struct ordered *o, struct reader *r, uint64_t low, uint64_t high, int is_by_key,
+                 const struct deltafs_range *epochs, struct error *e)
 {
     uint32_t partitions = r->manifest.partitions;
 
-    *o = (struct ordered){.reader = r, .low = low, .high = high, .limit = ordered_limit(r)};
+    *o = (struct ordered){.reader = r, .low = low, .high = high, .is_by_key = is_by_key, .limit = ordered_limit(r)};
     reader_epochs(r, epochs, &o->epoch, &o->end);
     if (low > high)
         o->end = o->epoch;

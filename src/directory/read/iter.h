@@ -1,0 +1,11 @@
+/* Ordered scans with the iterators of the public functions, in another order. */
+#ifndef DELTAFS_DIRECTORY_READ_ITER_H
+#define DELTAFS_DIRECTORY_READ_ITER_H
+
+#include <deltafs/deltafs.h>
+
+/* As deltafs_iter_open for all epochs, but in the order of keys: the records of a key in the order of epochs. All
+ * epochs are read at the same time. */
+int iter_open_by_key(deltafs_dir *dir, uint64_t low, uint64_t high, deltafs_iter **out);
+
+#endif
