@@ -80,6 +80,14 @@ enum deltafs_status {
 
     /* The job. */
     DELTAFS_ERR_MPI = -80, /* MPI failed, or a rank sent an invalid message */
+
+    /* Names in a namespace (deltafs_namespace.h). */
+    DELTAFS_ERR_NOT_FOLDER = -100, /* a part of the path, or what the call is for, is no folder */
+    DELTAFS_ERR_FOLDER = -101,     /* it is a folder */
+    DELTAFS_ERR_NOT_EMPTY = -102,  /* a folder that is to be removed or replaced has entries */
+    DELTAFS_ERR_LOOP = -103,       /* too many symbolic links in a path, or one that must not be followed */
+    DELTAFS_ERR_NAME = -104,       /* a name or a path that is too long */
+    DELTAFS_ERR_TOO_LARGE = -105,  /* a file that would be larger than is possible */
 };
 
 /* A constant text for a status, known or not. Thread-safe. */

@@ -25,6 +25,12 @@ const char *deltafs_strerror(int status)
         [-DELTAFS_ERR_DAMAGED] = "damaged data",
         [-DELTAFS_ERR_VERSION] = "format version not supported",
         [-DELTAFS_ERR_MPI] = "MPI error",
+        [-DELTAFS_ERR_NOT_FOLDER] = "not a folder",
+        [-DELTAFS_ERR_FOLDER] = "is a folder",
+        [-DELTAFS_ERR_NOT_EMPTY] = "folder is not empty",
+        [-DELTAFS_ERR_LOOP] = "too many symbolic links",
+        [-DELTAFS_ERR_NAME] = "name too long",
+        [-DELTAFS_ERR_TOO_LARGE] = "file too large",
     };
     const int count = sizeof texts / sizeof texts[0];
 

@@ -1,0 +1,204 @@
+/* DeltaFS in C: namespaces. A namespace is a file system that a job keeps for itself, without any server: folders,
+ * files and symbolic links with their attributes, stored in an ordinary folder.
+ *
+ * Any number of processes can have a namespace open, and any number of them can change it at the same time. They do not
+ * communicate. Each writer has a table of its own, which gets all that it changes. A process sees what was committed
+ * when it opened the namespace, and its own changes. It never sees a part of a commit.
+ *
+ * The conventions of deltafs.h apply. A handle may be used by one thread at a time. No call is collective.
+ *
+ * Paths
+ *  - A path is a path within the namespace. It begins at its root, with or without a '/'.
+ *  - "." and ".." are what they are in any file system; ".." of the root is the root.
+ *  - A name has 1 to 255 bytes, a path at most 4095. A path passes through at most 40 symbolic links. The target of a
+ *    link that begins with '/' begins at the root of the namespace.
+ *
+ * Commits
+ *  - Changes are in memory until deltafs_namespace_commit or deltafs_namespace_close. When half of the option memory is
+ *    used up, the library commits by itself. The bytes of files are written when the file is closed.
+ *  - After a commit that failed, nothing can be changed or committed by this handle (its calls return that error). What
+ *    was committed before is safe.
+ *  - With the option sync=commit (the default), what was committed survives a power failure.
+ *
+ * Writers
+ *  - If several writers create the same folder, it is one folder, with all that any of them has put into it.
+ *  - If several change the same file, the newest change counts: the one with the later time, if neither writer could
+ *    see the other's change. A change by a writer that saw the other's is always newer.
+ *  - If one name is a folder for one writer and something else for another, it is the folder. If it is two files, it is
+ *    the one that was changed last. Removing or renaming the name removes all files that have it.
+ *  - A folder that one writer has removed, and another has put something into, is removed with that.
+ *
+ * Differences
+ *  - This differs from POSIX: the mode is stored and shown, but not enforced. The mode of a call is stored as it is,
+ *    without the umask.
+ *  - Creating or removing an entry does not change the times of its folder. Reading does not change the access time.
+ *  - There are no hard links and no special files. A file has at most 8 MiB.
+ *  - Deleted bytes keep their storage.
+ *
+ * Statuses
+ *  - deltafs_namespace_errno has the error number of POSIX for each status, deltafs_errmsg(NULL) the message.
+ *  - Any call with a path may return DELTAFS_ERR_NOT_FOUND (ENOENT), DELTAFS_ERR_NOT_FOLDER (ENOTDIR),
+ *    DELTAFS_ERR_LOOP (ELOOP), DELTAFS_ERR_NAME (ENAMETOOLONG), and DELTAFS_ERR_DAMAGED or DELTAFS_ERR_IO (EIO) if a
+ *    table cannot be read.
+ *  - Any call that changes something returns DELTAFS_ERR_MODE (EROFS) if the namespace is open for reading.
+ */
+#ifndef DELTAFS_NAMESPACE_H
+#define DELTAFS_NAMESPACE_H
+
+#include <deltafs/deltafs.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct deltafs_namespace deltafs_namespace;
+
+/* Open a namespace. `flags` is O_RDONLY or O_RDWR. With O_CREAT, a namespace is created at `path`, whose parent must
+ * exist, if there is none; with O_EXCL, too, it must not exist (DELTAFS_ERR_EXISTS). An empty folder at `path` is
+ * replaced. Several processes can create the same namespace at the same time; all open the same one.
+ *
+ * The options memory (at least 32M for O_RDWR), block, codec, lease, read_cache, sync and threads have an effect, as
+ * they have for a directory. The others have none. `options` may be NULL.
+ *
+ * With O_RDWR, the call takes over a table that no process is writing, or creates one. DELTAFS_ERR_NOT_FOUND: there is
+ * no namespace. DELTAFS_ERR_NOT_DELTAFS: something else is at `path`. DELTAFS_ERR_VERSION: a newer version of DeltaFS
+ * wrote it. Close with deltafs_namespace_close. */
+DELTAFS_API int deltafs_namespace_open(const char *path, int flags, const deltafs_options *options,
+                                       deltafs_namespace **out);
+
+/* Commit all changes so far, also what was written to files that are open. Readers that open the namespace afterwards
+ * see them. If nothing was changed, the call does nothing. */
+DELTAFS_API int deltafs_namespace_commit(deltafs_namespace *ns);
+
+/* Commit, close and free the handle. The handle is freed even if the call returns an error. Close files and lists
+ * first. NULL is fine. */
+DELTAFS_API int deltafs_namespace_close(deltafs_namespace *ns);
+
+/* The error number of POSIX for a status, such as ENOENT for DELTAFS_ERR_NOT_FOUND; 0 for DELTAFS_OK. Thread-safe. */
+DELTAFS_API int deltafs_namespace_errno(int status);
+
+/* ---- Attributes ---- */
+
+struct deltafs_namespace_stat {
+    size_t struct_size;                 /* see convention 7 of deltafs.h */
+    uint64_t inode;                     /* a number for the entry, as st_ino; it stays when the entry is renamed */
+    uint32_t mode;                      /* as st_mode: S_IFREG, S_IFDIR or S_IFLNK, and the permissions */
+    uint32_t uid, gid;                  /* of the owner */
+    uint64_t size;                      /* of a file, or of a link's target; 0 for a folder */
+    int64_t mtime, atime, ctime, btime; /* nanoseconds since 1970; btime is when it was created */
+};
+
+/* Get the attributes of what is at `path`. `flags` is 0, or AT_SYMLINK_NOFOLLOW: of the link itself. */
+DELTAFS_API int deltafs_namespace_stat(deltafs_namespace *ns, const char *path, int flags,
+                                       struct deltafs_namespace_stat *out);
+
+/* Which attributes are set. */
+enum deltafs_namespace_set {
+    DELTAFS_NAMESPACE_MODE = 1,
+    DELTAFS_NAMESPACE_UID = 2,
+    DELTAFS_NAMESPACE_GID = 4,
+    DELTAFS_NAMESPACE_MTIME = 8,
+    DELTAFS_NAMESPACE_ATIME = 16
+};
+
+struct deltafs_namespace_attributes {
+    size_t struct_size; /* see convention 7 of deltafs.h */
+    uint32_t set;       /* enum deltafs_namespace_set, ored */
+    uint32_t mode;      /* only the permissions are used: the lower 12 bits */
+    uint32_t uid, gid;
+    int64_t mtime, atime; /* nanoseconds since 1970 */
+};
+
+/* Set attributes of what is at `path`. `flags`: as for deltafs_namespace_stat. */
+DELTAFS_API int deltafs_namespace_set_attributes(deltafs_namespace *ns, const char *path, int flags,
+                                                 const struct deltafs_namespace_attributes *attributes);
+
+/* ---- Names ---- */
+
+/* Create a folder. DELTAFS_ERR_EXISTS: the name exists. */
+DELTAFS_API int deltafs_namespace_mkdir(deltafs_namespace *ns, const char *path, uint32_t mode);
+
+/* Create an empty file, which need not be opened. A file or a symbolic link that has the name is replaced. `flags` is
+ * 0, or O_EXCL: then the name must not exist (DELTAFS_ERR_EXISTS). DELTAFS_ERR_FOLDER: a folder has the name.
+ *
+ * Without O_EXCL the call is faster: it does not read what is committed under the name. If a folder is, then the folder
+ * keeps the name, the call succeeds, and the file is not seen. */
+DELTAFS_API int deltafs_namespace_create(deltafs_namespace *ns, const char *path, uint32_t mode, int flags);
+
+/* Create a symbolic link. The target has 1 to 4095 bytes, and need not exist. DELTAFS_ERR_EXISTS: the name exists. */
+DELTAFS_API int deltafs_namespace_symlink(deltafs_namespace *ns, const char *target, const char *path);
+
+/* Get the target of a symbolic link: up to `room` bytes of it, without a zero; *size is the number of bytes that it
+ * has. DELTAFS_ERR_INVALID (EINVAL): it is no symbolic link. */
+DELTAFS_API int deltafs_namespace_readlink(deltafs_namespace *ns, const char *path, char *target, size_t room,
+                                           size_t *size);
+
+/* Remove a file or a symbolic link. If the file is open, its bytes stay until it is closed. DELTAFS_ERR_FOLDER: it is a
+ * folder. */
+DELTAFS_API int deltafs_namespace_unlink(deltafs_namespace *ns, const char *path);
+
+/* Remove a folder. DELTAFS_ERR_NOT_EMPTY: something is in it. DELTAFS_ERR_BUSY (EBUSY): it is the root. */
+DELTAFS_API int deltafs_namespace_rmdir(deltafs_namespace *ns, const char *path);
+
+/* Rename a file, a symbolic link or a folder with all that is in it, at the same cost. As rename(2): `to` is replaced
+ * if both are folders and `to` is empty, or if neither is a folder. DELTAFS_ERR_NOT_EMPTY; DELTAFS_ERR_FOLDER: only
+ * `to` is a folder; DELTAFS_ERR_NOT_FOLDER: only `from` is one; DELTAFS_ERR_INVALID (EINVAL): `to` is within `from`, or
+ * a path ends in "." or ".."; DELTAFS_ERR_BUSY (EBUSY): one is the root. */
+DELTAFS_API int deltafs_namespace_rename(deltafs_namespace *ns, const char *from, const char *to);
+
+/* ---- Folders ---- */
+
+/* An entry of a folder. */
+struct deltafs_namespace_entry {
+    const char *name; /* valid until the next call with the list */
+    struct deltafs_namespace_stat stat;
+};
+
+typedef struct deltafs_namespace_list deltafs_namespace_list;
+
+/* List a folder, in no order. The list has each entry that is in the folder now and still is when its turn comes, once.
+ * Entries that this handle creates later are not in it. Between the calls anything can be done with the handle, also
+ * removing what was listed. Memory does not depend on the number of entries, except of those that this handle has
+ * changed and not committed. Close with deltafs_namespace_list_close. */
+DELTAFS_API int deltafs_namespace_list_open(deltafs_namespace *ns, const char *path, deltafs_namespace_list **out);
+/* Get the next entry, without "." and ".."; NULL at the end. */
+DELTAFS_API int deltafs_namespace_list_next(deltafs_namespace_list *list, const struct deltafs_namespace_entry **entry);
+/* Free the list; NULL is fine. Can be called at any time. */
+DELTAFS_API int deltafs_namespace_list_close(deltafs_namespace_list *list);
+
+/* ---- Files ---- */
+
+typedef struct deltafs_namespace_file deltafs_namespace_file;
+
+/* Open a file. `flags` is O_RDONLY, O_WRONLY or O_RDWR, with O_CREAT, O_EXCL, O_TRUNC, O_APPEND and O_NOFOLLOW as in
+ * open(2); `mode` is that of a file that is created. All that this handle has open under one name is one file: what one
+ * writes, the others read. A file that is written is in memory as a whole until it is closed. DELTAFS_ERR_FOLDER: it is
+ * a folder. Close with deltafs_namespace_file_close. */
+DELTAFS_API int deltafs_namespace_file_open(deltafs_namespace *ns, const char *path, int flags, uint32_t mode,
+                                            deltafs_namespace_file **out);
+
+/* Read up to `size` bytes from `offset` on; *got is less only at the end of the file. DELTAFS_ERR_INVALID (EINVAL): the
+ * file is not open for reading. */
+DELTAFS_API int deltafs_namespace_file_read(deltafs_namespace_file *file, uint64_t offset, void *bytes, size_t size,
+                                            size_t *got);
+
+/* Write all `size` bytes at `offset`; with O_APPEND at the end, whatever `offset` is. What is skipped is zero.
+ * DELTAFS_ERR_TOO_LARGE (EFBIG): the file would have more than 8 MiB; nothing is written. DELTAFS_ERR_INVALID: the file
+ * is not open for writing. */
+DELTAFS_API int deltafs_namespace_file_write(deltafs_namespace_file *file, uint64_t offset, const void *bytes,
+                                             size_t size);
+
+/* Set the size. The errors are those of a write. */
+DELTAFS_API int deltafs_namespace_file_truncate(deltafs_namespace_file *file, uint64_t size);
+
+/* Get the attributes of the open file, also of one that was removed. */
+DELTAFS_API int deltafs_namespace_file_stat(deltafs_namespace_file *file, struct deltafs_namespace_stat *out);
+
+/* Close and free the file. The last handle of a file that was written writes its bytes. The file is freed even if the
+ * call returns an error; then no later commit succeeds. NULL is fine. */
+DELTAFS_API int deltafs_namespace_file_close(deltafs_namespace_file *file);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,300 @@
+/* Changes of names and attributes. Each is a new state of an entry under its name, or says that the entry has the name
+ * no more. */
+#include <fcntl.h>
+#include <string.h>
+#include "base/sized.h"
+#include "namespace/namespace.h"
+
+#define PERMISSIONS 07777
+
+/* ---- States ---- */
+
+int ns_put(deltafs_namespace *ns, const struct entry_name *name, const struct inode *inode, const char *target,
+           size_t target_size)
+{
+    struct name_node *node = name_table_get(&ns->names, name);
+    struct name_item *item = node ? name_table_put(&ns->names, node, inode, target, target_size) : NULL;
+
+    if (!item)
+        return error_no_memory(&ns->error, name->size + target_size, "names; give the option memory more");
+    name_table_mark(&ns->names, node, item);
+    return DELTAFS_OK;
+}
+
+struct inode ns_new_inode(deltafs_namespace *ns, uint8_t type, uint32_t mode)
+{
+    uint64_t stamp = ns_stamps(ns, 1);
+
+    return (struct inode){.id = {ns->own.number, stamp},
+                          .stamp = stamp,
+                          .mtime = (int64_t)stamp,
+                          .atime = (int64_t)stamp,
+                          .uid = ns->uid,
+                          .gid = ns->gid,
+                          .mode = (uint16_t)(mode & PERMISSIONS),
+                          .type = type};
+}
+
+void ns_leave(deltafs_namespace *ns, struct name_node *node, struct name_item *item)
+{
+    if (item->inode.type != ENTRY_FILE)
+        ns_forget_walks(ns); /* a path may have led through it */
+    item->inode = (struct inode){.id = item->inode.id, .stamp = ns_stamps(ns, 1), .type = ENTRY_REMOVED};
+    name_table_mark(&ns->names, node, item);
+}
+
+void ns_remove_items(deltafs_namespace *ns, const struct walk *w, const struct found *f, const struct entry_id *kept)
+{
+    size_t count;
+
+    walk_folders(w, &count);
+    for (size_t i = 0; i < count; i++) {
+        struct entry_name name = walk_name(w, f, i);
+        struct name_node *node = name_table_find(&ns->names, &name);
+        for (struct name_item *k = node ? name_item_at(&ns->names, node->items) : NULL; k;
+             k = name_item_at(&ns->names, k->next))
+            if (k->inode.type != ENTRY_REMOVED && (!kept || !id_is_same(&k->inode.id, kept))) {
+                ns_note_removed(ns, &k->inode.id);
+                ns_leave(ns, node, k);
+            }
+    }
+}
+
+/* ---- Creating ---- */
+
+/* Create an entry at a name that nothing has. */
+static int create_new(deltafs_namespace *ns, const char *path, uint8_t type, uint32_t mode, const char *target)
+{
+    struct found f;
+    int status = walk_to(ns, &ns->walk, path, 0, &f);
+
+    if (status != DELTAFS_OK)
+        return status;
+    if (f.inode.type != ENTRY_REMOVED)
+        return ns_fail(ns, DELTAFS_ERR_EXISTS, path);
+    if (f.last.is_folder && type != ENTRY_FOLDER)
+        return ns_fail(ns, DELTAFS_ERR_NOT_FOUND, path);
+    struct entry_name name = walk_name(&ns->walk, &f, 0);
+    struct inode inode = ns_new_inode(ns, type, mode);
+    inode.size = strlen(target);
+    return ns_put(ns, &name, &inode, target, inode.size);
+}
+
+int deltafs_namespace_mkdir(deltafs_namespace *ns, const char *path, uint32_t mode)
+{
+    static const char call[] = "deltafs_namespace_mkdir";
+    int status = ns_begin(ns, call, 1);
+
+    if (status != DELTAFS_OK)
+        return status;
+    return ns_end(ns, path ? create_new(ns, path, ENTRY_FOLDER, mode, "") : ns_no_argument(ns, call, "path"));
+}
+
+int deltafs_namespace_symlink(deltafs_namespace *ns, const char *target, const char *path)
+{
+    static const char call[] = "deltafs_namespace_symlink";
+    int status = ns_begin(ns, call, 1);
+
+    if (status != DELTAFS_OK)
+        return status;
+    if (!path || !target)
+        return ns_end(ns, ns_no_argument(ns, call, "target and path"));
+    if (target[0] == '\0' || strlen(target) > ENTRY_TARGET_MAX)
+        return ns_end(ns, ns_fail(ns, target[0] == '\0' ? DELTAFS_ERR_NOT_FOUND : DELTAFS_ERR_NAME, path));
+    return ns_end(ns, create_new(ns, path, ENTRY_LINK, 0777, target));
+}
+
+/* Give a name a new file, without reading what is committed under it. */
+static int create_file(deltafs_namespace *ns, const char *path, uint32_t mode)
+{
+    struct found f = {.inode.type = ENTRY_REMOVED};
+    int status = walk_to_parent(ns, &ns->walk, path, &f.last);
+
+    if (status != DELTAFS_OK)
+        return status;
+    if (f.last.size == 0 || f.last.is_folder || f.last.size > ENTRY_NAME_MAX)
+        return ns_fail(ns, f.last.size > ENTRY_NAME_MAX ? DELTAFS_ERR_NAME : DELTAFS_ERR_FOLDER, path);
+    f.hash = name_hash(f.last.text, f.last.size);
+    struct entry_name name = walk_name(&ns->walk, &f, 0);
+    struct name_node *node = name_table_get(&ns->names, &name);
+    for (struct name_item *i = node ? name_item_at(&ns->names, node->items) : NULL; i;
+         i = name_item_at(&ns->names, i->next))
+        inode_show(&f.inode, &i->inode);
+    if (f.inode.type == ENTRY_FOLDER)
+        return ns_fail(ns, DELTAFS_ERR_FOLDER, path);
+    if (f.inode.type != ENTRY_REMOVED)
+        ns_remove_items(ns, &ns->walk, &f, NULL);
+    struct inode inode = ns_new_inode(ns, ENTRY_FILE, mode);
+    return ns_put(ns, &name, &inode, "", 0);
+}
+
+int deltafs_namespace_create(deltafs_namespace *ns, const char *path, uint32_t mode, int flags)
+{
+    static const char call[] = "deltafs_namespace_create";
+    int status = ns_begin(ns, call, 1);
+
+    if (status != DELTAFS_OK)
+        return status;
+    if (!path || (flags & ~O_EXCL) != 0)
+        return ns_end(ns, ns_no_argument(ns, call, "path, and flags that are 0 or O_EXCL,"));
+    return ns_end(ns, flags & O_EXCL ? create_new(ns, path, ENTRY_FILE, mode, "") : create_file(ns, path, mode));
+}
+
+/* ---- Removing ---- */
+
+int deltafs_namespace_unlink(deltafs_namespace *ns, const char *path)
+{
+    static const char call[] = "deltafs_namespace_unlink";
+    struct found f;
+    int status = ns_begin(ns, call, 1);
+
+    if (status != DELTAFS_OK)
+        return status;
+    if (!path)
+        return ns_end(ns, ns_no_argument(ns, call, "path"));
+    status = walk_to_existing(ns, &ns->walk, path, 0, &f);
+    if (status == DELTAFS_OK && f.inode.type == ENTRY_FOLDER)
+        status = ns_fail(ns, DELTAFS_ERR_FOLDER, path);
+    if (status == DELTAFS_OK)
+        ns_remove_items(ns, &ns->walk, &f, NULL);
+    return ns_end(ns, status);
+}
+
+int ns_check_movable(deltafs_namespace *ns, const struct found *f, const char *path)
+{
+    if (f->last.is_dots)
+        return ns_fail(ns, DELTAFS_ERR_INVALID, path);
+    return f->last.size == 0 ? ns_fail(ns, DELTAFS_ERR_BUSY, path) : DELTAFS_OK;
+}
+
+static int remove_folder(deltafs_namespace *ns, const char *path)
+{
+    struct found f;
+    int status = walk_to_existing(ns, &ns->walk, path, 0, &f);
+
+    if (status == DELTAFS_OK)
+        status = ns_check_movable(ns, &f, path);
+    if (status == DELTAFS_OK && f.inode.type != ENTRY_FOLDER)
+        status = ns_fail(ns, DELTAFS_ERR_NOT_FOLDER, path);
+    if (status == DELTAFS_OK)
+        status = ns_check_empty(ns, &ns->walk, &f, path);
+    if (status == DELTAFS_OK)
+        ns_remove_items(ns, &ns->walk, &f, NULL);
+    return status;
+}
+
+int deltafs_namespace_rmdir(deltafs_namespace *ns, const char *path)
+{
+    static const char call[] = "deltafs_namespace_rmdir";
+    int status = ns_begin(ns, call, 1);
+
+    if (status != DELTAFS_OK)
+        return status;
+    return ns_end(ns, path ? remove_folder(ns, path) : ns_no_argument(ns, call, "path"));
+}
+
+/* ---- Attributes ---- */
+
+static void set_attributes(deltafs_namespace *ns, struct inode *i, const struct deltafs_namespace_attributes *a)
+{
+    i->stamp = ns_stamps(ns, 1);
+    if (a->set & DELTAFS_NAMESPACE_MODE)
+        i->mode = (uint16_t)(a->mode & PERMISSIONS);
+    if (a->set & DELTAFS_NAMESPACE_UID)
+        i->uid = a->uid;
+    if (a->set & DELTAFS_NAMESPACE_GID)
+        i->gid = a->gid;
+    if (a->set & DELTAFS_NAMESPACE_MTIME)
+        i->mtime = a->mtime;
+    if (a->set & DELTAFS_NAMESPACE_ATIME)
+        i->atime = a->atime;
+}
+
+/* All folders that have the name, or the item that was found. */
+static void set_items(deltafs_namespace *ns, const struct walk *w, const struct found *f,
+                      const struct deltafs_namespace_attributes *a)
+{
+    size_t count;
+
+    walk_folders(w, &count);
+    for (size_t i = 0; i < count; i++) {
+        struct entry_name name = walk_name(w, f, i);
+        struct name_node *node = name_table_find(&ns->names, &name);
+        for (struct name_item *k = name_item_at(&ns->names, node->items); k; k = name_item_at(&ns->names, k->next)) {
+            if (k != f->item && (f->inode.type != ENTRY_FOLDER || k->inode.type != ENTRY_FOLDER))
+                continue;
+            set_attributes(ns, &k->inode, a);
+            ns_note_attributes(ns, &k->inode);
+            name_table_mark(&ns->names, node, k);
+        }
+    }
+}
+
+static int set_found(deltafs_namespace *ns, struct found *f, const struct deltafs_namespace_attributes *a)
+{
+    if (f->last.size > 0) {
+        set_items(ns, &ns->walk, f, a);
+        return DELTAFS_OK;
+    }
+    struct entry_name name = root_name();
+    set_attributes(ns, &f->inode, a);
+    return ns_put(ns, &name, &f->inode, "", 0);
+}
+
+int deltafs_namespace_set_attributes(deltafs_namespace *ns, const char *path, int flags,
+                                     const struct deltafs_namespace_attributes *attributes)
+{
+    static const char call[] = "deltafs_namespace_set_attributes";
+    struct deltafs_namespace_attributes a;
+    struct found f;
+    int status = ns_begin(ns, call, 1);
+
+    if (status != DELTAFS_OK)
+        return status;
+    if (!path || !attributes || (flags & ~AT_SYMLINK_NOFOLLOW) != 0)
+        return ns_end(ns, ns_no_argument(ns, call, "path, attributes, and flags that are 0 or AT_SYMLINK_NOFOLLOW,"));
+    status = sized_take(&a, attributes, sizeof a, call, &ns->error);
+    if (status == DELTAFS_OK)
+        status = walk_to_existing(ns, &ns->walk, path, flags == 0, &f);
+    return ns_end(ns, status == DELTAFS_OK ? set_found(ns, &f, &a) : status);
+}
+
+/* ---- Looking ---- */
+
+int deltafs_namespace_stat(deltafs_namespace *ns, const char *path, int flags, struct deltafs_namespace_stat *out)
+{
+    static const char call[] = "deltafs_namespace_stat";
+    struct deltafs_namespace_stat s;
+    struct found f;
+    int status = ns_begin(ns, call, 0);
+
+    if (status != DELTAFS_OK)
+        return status;
+    if (!path || !out || (flags & ~AT_SYMLINK_NOFOLLOW) != 0)
+        return ns_end(ns, ns_no_argument(ns, call, "path, out, and flags that are 0 or AT_SYMLINK_NOFOLLOW,"));
+    status = walk_to_existing(ns, &ns->walk, path, flags == 0, &f);
+    if (status != DELTAFS_OK)
+        return ns_end(ns, status);
+    inode_to_stat(ns_current(ns, &f.inode), &s);
+    return ns_end(ns, sized_fill(out, &s, sizeof s, call, &ns->error));
+}
+
+int deltafs_namespace_readlink(deltafs_namespace *ns, const char *path, char *target, size_t room, size_t *size)
+{
+    static const char call[] = "deltafs_namespace_readlink";
+    struct found f;
+    int status = ns_begin(ns, call, 0);
+
+    if (status != DELTAFS_OK)
+        return status;
+    if (!path || !target || !size)
+        return ns_end(ns, ns_no_argument(ns, call, "path, target and size"));
+    status = walk_to_existing(ns, &ns->walk, path, 0, &f);
+    if (status == DELTAFS_OK && f.inode.type != ENTRY_LINK)
+        status = ns_fail(ns, DELTAFS_ERR_INVALID, path);
+    if (status != DELTAFS_OK)
+        return ns_end(ns, status);
+    *size = f.item->target_size;
+    memcpy(target, f.item->target, *size < room ? *size : room);
+    return DELTAFS_OK;
+}

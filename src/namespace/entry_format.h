@@ -1,0 +1,37 @@
+/* Namespaces on disk. ON DISK: see io_format.h.
+ *
+ * A namespace is a folder with the text log NAMESPACE and tables. A table is a directory whose keys are numbers: the
+ * upper half of a key is the upper half of the hash of the folder's id, the lower half is the lower half of the hash of
+ * the name. Beside it may be its data, a directory too: the bytes of files, in chunks with keys that follow each other.
+ *
+ * Record of a table:
+ *  0 u8 type   1 u8 bytes of the name   2 u16 mode (permissions)   4 u64 table, 12 u64 number: id of the folder
+ * 20 u64 table, 28 u64 number: id of the entry   36 u64 stamp   44 name
+ * and, unless it says that the entry is removed, varints: uid, gid, mtime and atime (each as its difference to the
+ * stamp, coded as 2d, or -2d - 1 if it is below 0), size; of a file of one byte or more also u64 table, u64 key of its
+ * first chunk; of a symbolic link the target. */
+#ifndef DELTAFS_NAMESPACE_ENTRY_FORMAT_H
+#define DELTAFS_NAMESPACE_ENTRY_FORMAT_H
+
+#include "io/io_format.h"
+
+#define NAMESPACE_NAME "NAMESPACE"
+#define TABLE_NAME     "t%016llx"
+#define TABLE_DATA     ".data" /* behind it */
+
+#define ENTRY_HEADER_SIZE 44
+#define ENTRY_NAME_MAX    255
+#define ENTRY_TARGET_MAX  4095
+#define ENTRY_SIZE_MAX    (ENTRY_HEADER_SIZE + ENTRY_NAME_MAX + ENTRY_TARGET_MAX + 80)
+
+/* Types. */
+#define ENTRY_REMOVED 0
+#define ENTRY_FILE    1
+#define ENTRY_FOLDER  2
+#define ENTRY_LINK    3
+
+/* A file's bytes are in chunks of this size, but for the last one. */
+#define CHUNK_SIZE (256u << 10)
+#define FILE_MAX   (8u << 20)
+
+#endif

@@ -1,0 +1,378 @@
+/* The entries of a folder: a merge of what all tables have of it, and of what was changed here before the list was
+ * opened, by the hash of the name. A folder may have several ids, and a name several records; those of one hash are
+ * collected, and then each name among them is shown as a lookup would show it. What was changed since then is asked for
+ * name by name. */
+#include <stdlib.h>
+#include <string.h>
+#include "base/number.h"
+#include "directory/read/iter.h"
+#include "namespace/namespace.h"
+
+/* What one table has of one id, or what was changed here. */
+struct source {
+    struct table *table; /* NULL: changed here */
+    struct table_reader *reader;
+    deltafs_iter *iter;
+    struct entry_id parent;
+    const uint8_t *bytes; /* the record that is next; NULL: none */
+    size_t size;
+    uint32_t hash;
+};
+
+/* A record in a buffer. */
+struct kept {
+    uint32_t hash;
+    uint32_t size;
+    size_t at;
+};
+
+struct kept_list {
+    struct buffer bytes;
+    struct kept *record;
+    size_t count, capacity, used;
+};
+
+struct version {
+    struct entry_id parent;
+    struct inode inode;
+};
+
+struct deltafs_namespace_list {
+    deltafs_namespace *ns;
+    struct folder *folder; /* its ids */
+    size_t folders;
+    struct source *source;
+    size_t sources;
+    struct kept_list changed; /* here, by hash */
+    size_t changed_at;
+    struct kept_list group; /* the records of one hash; size 0: done */
+    size_t group_at;
+    struct version *version; /* of one name */
+    size_t versions, version_room;
+    char name[ENTRY_NAME_MAX + 1];
+    struct deltafs_namespace_entry entry;
+};
+
+/* ---- Records that are kept ---- */
+
+static int keep(deltafs_namespace *ns, struct kept_list *l, uint32_t hash, const void *bytes, size_t size)
+{
+    int status =
+        memory_extend(NULL, &l->record, l->count, &l->capacity, sizeof *l->record, "a list of a folder", &ns->error);
+
+    if (status == DELTAFS_OK)
+        status = buffer_reserve(&l->bytes, l->used + size, "a list of a folder", &ns->error);
+    if (status != DELTAFS_OK)
+        return status;
+    memcpy(l->bytes.bytes + l->used, bytes, size);
+    l->record[l->count++] = (struct kept){hash, (uint32_t)size, l->used};
+    l->used += size;
+    return DELTAFS_OK;
+}
+
+static void kept_fini(struct kept_list *l)
+{
+    buffer_fini(&l->bytes);
+    free(l->record);
+}
+
+static int compare_kept(const void *a, const void *b)
+{
+    return compare_u32(&((const struct kept *)a)->hash, &((const struct kept *)b)->hash);
+}
+
+/* ---- Sources ---- */
+
+/* Keep what was changed here in a folder. */
+static int keep_changed(deltafs_namespace_list *l, const struct folder *folder)
+{
+    const struct name_table *t = &l->ns->names;
+    uint8_t bytes[ENTRY_SIZE_MAX];
+    int status = DELTAFS_OK;
+
+    for (const struct name_node *n = name_table_folder(t, folder); n; n = name_node_at(t, n->in_folder))
+        for (const struct name_item *i = n->is_dirty ? name_item_at(t, n->items) : NULL; i && status == DELTAFS_OK;
+             i = name_item_at(t, i->next)) {
+            const struct entry entry = {.parent = n->parent,
+                                        .name = n->name,
+                                        .name_size = n->name_size,
+                                        .target = i->target,
+                                        .target_size = i->target_size,
+                                        .inode = i->inode};
+            status = keep(l->ns, &l->changed, (uint32_t)n->key, bytes, entry_encode(&entry, bytes));
+        }
+    return status;
+}
+
+static int next_changed(deltafs_namespace_list *l, struct source *s)
+{
+    s->bytes = NULL;
+    if (l->changed_at == l->changed.count)
+        return DELTAFS_OK;
+    const struct kept *k = &l->changed.record[l->changed_at++];
+    s->bytes = l->changed.bytes.bytes + k->at;
+    s->size = k->size;
+    s->hash = k->hash;
+    return DELTAFS_OK;
+}
+
+/* Go on to the next record of the source's folder. */
+static int next_record(deltafs_namespace_list *l, struct source *s)
+{
+    const struct deltafs_record *record;
+    struct entry entry;
+    int status;
+
+    if (!s->table)
+        return next_changed(l, s);
+    s->bytes = NULL;
+    do {
+        status = error_of_call(deltafs_iter_next(s->iter, &record), &l->ns->error);
+        if (status != DELTAFS_OK || !record)
+            return status;
+        status = table_decode(&l->ns->tables, s->table, record, &entry, &l->ns->error);
+    } while (status == DELTAFS_OK && !id_is_same(&entry.parent, &s->parent)); /* another folder with the same hash */
+    s->bytes = record->value;
+    s->size = record->size;
+    s->hash = (uint32_t)record->key;
+    return status;
+}
+
+/* A source for what a table has of a folder. */
+static int add_source(deltafs_namespace_list *l, struct table *table, const struct folder *folder)
+{
+    struct source *s = &l->source[l->sources];
+    uint64_t low = (uint64_t)folder->hash << 32;
+
+    *s = (struct source){.table = table, .parent = folder->id};
+    int status = table_reader(&l->ns->tables, table, &s->reader, &l->ns->error);
+    if (status != DELTAFS_OK || !s->reader)
+        return status;
+    l->sources++;
+    s->reader->users++;
+    status = error_of_call(iter_open_by_key(s->reader->dir, low, low | UINT32_MAX, &s->iter), &l->ns->error);
+    return status == DELTAFS_OK ? next_record(l, s) : status;
+}
+
+static int open_sources(deltafs_namespace_list *l)
+{
+    struct tables *t = &l->ns->tables;
+    size_t most = t->count * l->folders + 1;
+    int status = DELTAFS_OK;
+
+    l->source = calloc(most, sizeof *l->source);
+    if (!l->source)
+        return error_no_memory(&l->ns->error, most * sizeof *l->source, "a list of a folder");
+    for (size_t i = 0; i < l->folders && status == DELTAFS_OK; i++) {
+        status = keep_changed(l, &l->folder[i]);
+        for (size_t k = 0; k < t->count && status == DELTAFS_OK; k++)
+            status = add_source(l, &t->table[k], &l->folder[i]);
+    }
+    if (status != DELTAFS_OK || l->changed.count == 0)
+        return status;
+    qsort(l->changed.record, l->changed.count, sizeof *l->changed.record, compare_kept);
+    struct source *s = &l->source[l->sources++];
+    *s = (struct source){0};
+    return next_changed(l, s);
+}
+
+/* ---- Names ---- */
+
+/* Collect the records of the least hash that is left. */
+static int next_group(deltafs_namespace_list *l)
+{
+    const struct source *least = NULL;
+    int status = DELTAFS_OK;
+
+    l->group.count = l->group.used = l->group_at = 0;
+    for (const struct source *s = l->source; s < l->source + l->sources; s++)
+        if (s->bytes && (!least || s->hash < least->hash))
+            least = s;
+    if (!least)
+        return DELTAFS_OK;
+    uint32_t hash = least->hash;
+    for (struct source *s = l->source; s < l->source + l->sources; s++)
+        while (status == DELTAFS_OK && s->bytes && s->hash == hash) {
+            status = keep(l->ns, &l->group, hash, s->bytes, s->size);
+            if (status == DELTAFS_OK)
+                status = next_record(l, s);
+        }
+    return status;
+}
+
+/* One more state of an entry with the name; of the same entry the newest counts. */
+static int add_version(deltafs_namespace_list *l, const struct entry_id *parent, const struct inode *inode)
+{
+    struct version *v = l->version, *end = v + l->versions;
+
+    while (v < end && !(id_is_same(&v->parent, parent) && id_is_same(&v->inode.id, &inode->id)))
+        v++;
+    if (v < end) {
+        if (inode->stamp >= v->inode.stamp)
+            v->inode = *inode;
+        return DELTAFS_OK;
+    }
+    int status = memory_extend(NULL, &l->version, l->versions, &l->version_room, sizeof *l->version,
+                               "a list of a folder", &l->ns->error);
+    if (status == DELTAFS_OK)
+        l->version[l->versions++] = (struct version){*parent, *inode};
+    return status;
+}
+
+/* What is in memory now of a name. */
+static int add_known(deltafs_namespace_list *l, uint32_t hash, const struct entry *e)
+{
+    const struct name_table *t = &l->ns->names;
+    int status = DELTAFS_OK;
+
+    for (size_t i = 0; i < l->folders; i++) {
+        struct entry_name name = name_in(&l->folder[i], hash, e->name, e->name_size);
+        const struct name_node *node = name_table_find(t, &name);
+        for (const struct name_item *k = node ? name_item_at(t, node->items) : NULL; k && status == DELTAFS_OK;
+             k = name_item_at(t, k->next))
+            status = add_version(l, &name.parent, &k->inode);
+    }
+    return status;
+}
+
+/* Take the next name of the group, with all records of it; *shown is what has it now. */
+static int next_name(deltafs_namespace_list *l, struct inode *shown)
+{
+    const uint8_t *bytes = l->group.bytes.bytes;
+    struct kept *first = &l->group.record[l->group_at++], *end = l->group.record + l->group.count;
+    struct entry name, entry;
+
+    *shown = (struct inode){.type = ENTRY_REMOVED};
+    if (first->size == 0)
+        return DELTAFS_OK;
+    entry_decode(bytes + first->at, first->size, &name);
+    l->versions = 0;
+    int status = add_version(l, &name.parent, &name.inode);
+    for (struct kept *k = first + 1; k < end && status == DELTAFS_OK; k++) {
+        if (k->size == 0 || entry_decode(bytes + k->at, k->size, &entry) != 0 || entry.name_size != name.name_size ||
+            memcmp(entry.name, name.name, name.name_size) != 0)
+            continue;
+        k->size = 0;
+        status = add_version(l, &entry.parent, &entry.inode);
+    }
+    if (status == DELTAFS_OK)
+        status = add_known(l, first->hash, &name);
+    for (size_t i = 0; i < l->versions; i++)
+        inode_show(shown, &l->version[i].inode);
+    memcpy(l->name, name.name, name.name_size);
+    l->name[name.name_size] = '\0';
+    return status;
+}
+
+/* The next name that something has; type ENTRY_REMOVED at the end. */
+static int next_shown(deltafs_namespace_list *l, struct inode *shown)
+{
+    int status = DELTAFS_OK;
+
+    *shown = (struct inode){.type = ENTRY_REMOVED};
+    while (status == DELTAFS_OK && shown->type == ENTRY_REMOVED) {
+        if (l->group_at == l->group.count) {
+            status = next_group(l);
+            if (status != DELTAFS_OK || l->group.count == 0)
+                break;
+        }
+        status = next_name(l, shown);
+    }
+    return status;
+}
+
+/* ---- Lists ---- */
+
+/* Of the folder that the walk is in. */
+static int list_create(deltafs_namespace *ns, const struct walk *w, deltafs_namespace_list **out)
+{
+    size_t count;
+    const struct folder *folder = walk_folders(w, &count);
+    deltafs_namespace_list *l = calloc(1, sizeof *l);
+    struct folder *copy = malloc(count * sizeof *copy);
+
+    if (!l || !copy) {
+        free(l);
+        free(copy);
+        return error_no_memory(&ns->error, sizeof *l + count * sizeof *copy, "a list of a folder");
+    }
+    memcpy(copy, folder, count * sizeof *copy);
+    *l = (deltafs_namespace_list){.ns = ns, .folder = copy, .folders = count, .entry.name = l->name};
+    int status = open_sources(l);
+    if (status == DELTAFS_OK)
+        *out = l;
+    else
+        deltafs_namespace_list_close(l);
+    return status;
+}
+
+int ns_check_empty(deltafs_namespace *ns, struct walk *w, const struct found *f, const char *path)
+{
+    size_t folders = w->folders, levels = w->levels;
+    deltafs_namespace_list *l = NULL;
+    struct inode shown;
+    int status = walk_enter(ns, w, f);
+
+    if (status == DELTAFS_OK)
+        status = list_create(ns, w, &l);
+    if (status == DELTAFS_OK)
+        status = next_shown(l, &shown);
+    if (status == DELTAFS_OK && shown.type != ENTRY_REMOVED)
+        status = ns_fail(ns, DELTAFS_ERR_NOT_EMPTY, path);
+    deltafs_namespace_list_close(l);
+    w->folders = folders;
+    w->levels = levels;
+    return status;
+}
+
+int deltafs_namespace_list_open(deltafs_namespace *ns, const char *path, deltafs_namespace_list **out)
+{
+    static const char call[] = "deltafs_namespace_list_open";
+    struct found f;
+    int status = ns_begin(ns, call, 0);
+
+    if (status != DELTAFS_OK)
+        return status;
+    if (!path || !out)
+        return ns_end(ns, ns_no_argument(ns, call, "path and out"));
+    status = walk_to_existing(ns, &ns->walk, path, 1, &f);
+    if (status == DELTAFS_OK && f.inode.type != ENTRY_FOLDER)
+        status = ns_fail(ns, DELTAFS_ERR_NOT_FOLDER, path);
+    if (status == DELTAFS_OK)
+        status = walk_enter(ns, &ns->walk, &f);
+    return ns_end(ns, status == DELTAFS_OK ? list_create(ns, &ns->walk, out) : status);
+}
+
+int deltafs_namespace_list_next(deltafs_namespace_list *l, const struct deltafs_namespace_entry **entry)
+{
+    static const char call[] = "deltafs_namespace_list_next";
+    struct inode shown;
+
+    if (!l)
+        return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID, "%s: no list", call);
+    if (!entry)
+        return ns_end(l->ns, ns_no_argument(l->ns, call, "entry"));
+    int status = next_shown(l, &shown);
+    if (status != DELTAFS_OK)
+        return ns_end(l->ns, status);
+    inode_to_stat(ns_current(l->ns, &shown), &l->entry.stat);
+    *entry = shown.type != ENTRY_REMOVED ? &l->entry : NULL;
+    return DELTAFS_OK;
+}
+
+int deltafs_namespace_list_close(deltafs_namespace_list *l)
+{
+    if (!l)
+        return DELTAFS_OK;
+    for (size_t i = 0; i < l->sources; i++) {
+        deltafs_iter_close(l->source[i].iter);
+        table_reader_release(l->source[i].reader);
+    }
+    kept_fini(&l->changed);
+    kept_fini(&l->group);
+    free(l->folder);
+    free(l->source);
+    free(l->version);
+    free(l);
+    return DELTAFS_OK;
+}

@@ -1,0 +1,187 @@
+#include <stdlib.h>
+#include <string.h>
+#include "namespace/name_table.h"
+
+#define SLOT_SHARE                                                                                                     \
+    32 /* bytes of the arena for one slot: a node takes twice that or more, so half of the slots are free */
+#define SLOT_BITS_MIN 10
+
+int name_table_init(struct name_table *t, size_t bytes, struct error *e)
+{
+    *t = (struct name_table){.bits = SLOT_BITS_MIN, .used = 8};
+    while ((size_t)SLOT_SHARE << (t->bits + 1) <= bytes && t->bits < 32)
+        t->bits++;
+    t->room = bytes - ((size_t)4 << t->bits);
+    t->arena = malloc(t->room);
+    t->slot = calloc((size_t)1 << t->bits, sizeof *t->slot);
+    return t->arena && t->slot ? DELTAFS_OK : error_no_memory(e, bytes, "names");
+}
+
+void name_table_fini(struct name_table *t)
+{
+    free(t->arena);
+    free(t->slot);
+}
+
+void name_table_clear(struct name_table *t)
+{
+    memset(t->slot, 0, sizeof *t->slot << t->bits);
+    t->used = 8;
+    t->folder = 0;
+}
+
+/* ---- Nodes ---- */
+
+static uint32_t place_of(const struct name_table *t, const void *p)
+{
+    return (uint32_t)(((const uint8_t *)p - t->arena) / 8);
+}
+
+/* NULL: no room. */
+static void *arena_take(struct name_table *t, size_t n)
+{
+    n = (n + 7) & ~(size_t)7;
+    if (n > name_table_left(t) || (t->used + n) / 8 > UINT32_MAX)
+        return NULL;
+    void *p = t->arena + t->used;
+    t->used += n;
+    return p;
+}
+
+/* The slot of a name: where its node is, or would be. */
+static uint32_t *slot_of(const struct name_table *t, const struct entry_name *name)
+{
+    size_t mask = ((size_t)1 << t->bits) - 1;
+    size_t i = (size_t)(name->key * UINT64_C(0x9e3779b97f4a7c15) >> (64 - t->bits));
+
+    for (;; i = (i + 1) & mask) {
+        const struct name_node *n = name_node_at(t, t->slot[i]);
+        if (!n || (n->key == name->key && n->name_size == name->size && id_is_same(&n->parent, &name->parent) &&
+                   memcmp(n->name, name->text, name->size) == 0))
+            return &t->slot[i];
+    }
+}
+
+struct name_node *name_table_find(const struct name_table *t, const struct entry_name *name)
+{
+    return name_node_at(t, *slot_of(t, name));
+}
+
+static struct name_node *node_add(struct name_table *t, const struct entry_name *name)
+{
+    struct name_node *n = arena_take(t, sizeof *n + name->size);
+
+    if (!n)
+        return NULL;
+    *n = (struct name_node){.parent = name->parent, .key = name->key, .name_size = (uint8_t)name->size};
+    memcpy(n->name, name->text, name->size);
+    *slot_of(t, name) = place_of(t, n);
+    return n;
+}
+
+/* A folder's own node has the least key of the folder, and no name. */
+static struct entry_name folder_name(const struct entry_id *id, uint64_t key)
+{
+    return (struct entry_name){*id, key & ~(uint64_t)UINT32_MAX, "", 0};
+}
+
+/* The node of the folder that a name is in. */
+static struct name_node *folder_get(struct name_table *t, const struct entry_name *name)
+{
+    struct name_node *last = name_node_at(t, t->folder);
+
+    if (last && id_is_same(&last->parent, &name->parent))
+        return last;
+    struct entry_name own = folder_name(&name->parent, name->key);
+    struct name_node *n = name_table_find(t, &own);
+    if (!n)
+        n = node_add(t, &own);
+    if (n)
+        t->folder = place_of(t, n);
+    return n;
+}
+
+struct name_node *name_table_get(struct name_table *t, const struct entry_name *name)
+{
+    struct name_node *n = name_table_find(t, name);
+
+    if (n)
+        return n;
+    struct name_node *folder = folder_get(t, name);
+    n = folder ? node_add(t, name) : NULL;
+    if (!n)
+        return NULL;
+    n->in_folder = folder->in_folder;
+    folder->in_folder = place_of(t, n);
+    return n;
+}
+
+struct name_node *name_table_folder(const struct name_table *t, const struct folder *folder)
+{
+    struct entry_name own = folder_name(&folder->id, (uint64_t)folder->hash << 32);
+    const struct name_node *n = name_table_find(t, &own);
+
+    return n ? name_node_at(t, n->in_folder) : NULL;
+}
+
+/* ---- Items ---- */
+
+/* An item at *link, which goes on with the items behind it. */
+static struct name_item *item_add(struct name_table *t, uint32_t *link, uint32_t next, size_t target_size)
+{
+    struct name_item *item = arena_take(t, sizeof *item + target_size);
+
+    if (!item)
+        return NULL;
+    *item = (struct name_item){.next = next, .target_size = (uint16_t)target_size};
+    *link = place_of(t, item);
+    return item;
+}
+
+struct name_item *name_table_put(struct name_table *t, struct name_node *node, const struct inode *inode,
+                                 const char *target, size_t target_size)
+{
+    uint32_t *link = &node->items;
+    struct name_item *item = name_item_at(t, *link);
+
+    while (item && !id_is_same(&item->inode.id, &inode->id)) {
+        link = &item->next;
+        item = name_item_at(t, *link);
+    }
+    if (item && inode->stamp < item->inode.stamp)
+        return item;
+    /* The item of a link that was removed when it came here has no room for the target. */
+    if (!item || target_size > item->target_size)
+        item = item_add(t, link, item ? item->next : 0, target_size);
+    if (!item)
+        return NULL;
+    item->inode = *inode;
+    if (target_size > 0)
+        memcpy(item->target, target, target_size);
+    return item;
+}
+
+void name_table_mark(struct name_table *t, struct name_node *node, struct name_item *item)
+{
+    item->is_dirty = 1;
+    if (node->is_dirty)
+        return;
+    node->is_dirty = 1;
+    if (t->first_dirty == 0)
+        t->first_dirty = place_of(t, node);
+    else
+        name_node_at(t, t->last_dirty)->dirty = place_of(t, node);
+    t->last_dirty = place_of(t, node);
+}
+
+void name_table_mark_clean(struct name_table *t)
+{
+    for (struct name_node *n = name_node_at(t, t->first_dirty), *next; n; n = next) {
+        next = name_node_at(t, n->dirty);
+        n->dirty = 0;
+        n->is_dirty = 0;
+        for (struct name_item *i = name_item_at(t, n->items); i; i = name_item_at(t, i->next))
+            i->is_dirty = 0;
+    }
+    t->first_dirty = t->last_dirty = 0;
+}

@@ -1,0 +1,226 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/path.h"
+#include "directory/serial.h"
+#include "namespace/head.h"
+#include "namespace/namespace.h"
+
+#define NAMES_RESERVE (1u << 20) /* bytes for the names that one call looks up */
+#define NAMES_SHARE   2          /* names get this part of the memory, the rest is for the table and its data */
+#define WRITER_MEMORY (32u << 20)
+
+/* ---- Messages ---- */
+
+int deltafs_namespace_errno(int status)
+{
+    switch (status) {
+    case DELTAFS_OK:
+        return 0;
+    case DELTAFS_ERR_NOT_FOUND:
+        return ENOENT;
+    case DELTAFS_ERR_EXISTS:
+        return EEXIST;
+    case DELTAFS_ERR_NOT_FOLDER:
+        return ENOTDIR;
+    case DELTAFS_ERR_FOLDER:
+        return EISDIR;
+    case DELTAFS_ERR_NOT_EMPTY:
+        return ENOTEMPTY;
+    case DELTAFS_ERR_LOOP:
+        return ELOOP;
+    case DELTAFS_ERR_NAME:
+        return ENAMETOOLONG;
+    case DELTAFS_ERR_TOO_LARGE:
+        return EFBIG;
+    case DELTAFS_ERR_MODE:
+        return EROFS;
+    case DELTAFS_ERR_BUSY:
+        return EBUSY;
+    case DELTAFS_ERR_MEMORY:
+        return ENOMEM;
+    case DELTAFS_ERR_NO_SPACE:
+        return ENOSPC;
+    case DELTAFS_ERR_INVALID:
+    case DELTAFS_ERR_OPTION:
+        return EINVAL;
+    default:
+        return EIO;
+    }
+}
+
+int ns_fail(deltafs_namespace *ns, int status, const char *path)
+{
+    static const struct {
+        int status;
+        const char *text;
+    } texts[] = {{DELTAFS_ERR_NOT_FOUND, "no such file or folder"},
+                 {DELTAFS_ERR_EXISTS, "exists already"},
+                 {DELTAFS_ERR_NOT_FOLDER, "not a folder"},
+                 {DELTAFS_ERR_FOLDER, "is a folder"},
+                 {DELTAFS_ERR_NOT_EMPTY, "the folder is not empty"},
+                 {DELTAFS_ERR_LOOP, "too many symbolic links, or one that must not be followed"},
+                 {DELTAFS_ERR_NAME, "the name or the path is too long"},
+                 {DELTAFS_ERR_BUSY, "is the root"},
+                 {DELTAFS_ERR_INVALID, "not possible with this path"}};
+    size_t i = 0;
+
+    while (texts[i].status != status)
+        i++;
+    return error_set(&ns->error, status, "%s:/%s: %s", ns->path, path[0] == '/' ? path + 1 : path, texts[i].text);
+}
+
+int ns_no_argument(deltafs_namespace *ns, const char *call, const char *argument)
+{
+    return error_set(&ns->error, DELTAFS_ERR_INVALID, "%s: %s must be given", call, argument);
+}
+
+/* ---- Calls ---- */
+
+int ns_begin(deltafs_namespace *ns, const char *call, int is_change)
+{
+    if (!ns)
+        return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID, "%s: no namespace", call);
+    if (is_change && ns->own.number == 0)
+        return ns_end(ns, error_set(&ns->error, DELTAFS_ERR_MODE, "%s: %s is open for reading; open it with O_RDWR",
+                                    call, ns->path));
+    if (is_change && ns->broken.status != DELTAFS_OK) {
+        ns->error = ns->broken;
+        return ns_end(ns, ns->error.status);
+    }
+    if (name_table_left(&ns->names) >= NAMES_RESERVE)
+        return DELTAFS_OK;
+    int status = ns_commit(ns);
+    if (status == DELTAFS_OK)
+        name_table_clear(&ns->names);
+    return ns_end(ns, status);
+}
+
+int ns_end(deltafs_namespace *ns, int status)
+{
+    if (status != DELTAFS_OK)
+        *deltafs_private_thread_error() = ns->error;
+    return status;
+}
+
+uint64_t ns_stamps(deltafs_namespace *ns, uint64_t n)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    uint64_t now = (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+    uint64_t first = now > ns->last_stamp ? now : ns->last_stamp + 1;
+    ns->last_stamp = first + n - 1;
+    return first;
+}
+
+/* ---- Opening ---- */
+
+/* Create the namespace if that is asked for, and read its head. */
+static int open_head(deltafs_namespace *ns, int flags, const deltafs_options *o, struct error *e)
+{
+    int sync = deltafs_private_options_number(o, OPTION_SYNC) != SYNC_NONE;
+    int status = head_read(&ns->io, ns->path, &ns->root, e);
+
+    if (status == DELTAFS_OK && (flags & O_CREAT) && (flags & O_EXCL))
+        return error_set(e, DELTAFS_ERR_EXISTS, "%s: exists already", ns->path);
+    if (!(flags & O_CREAT) || (status != DELTAFS_ERR_NOT_FOUND && status != DELTAFS_ERR_NOT_DELTAFS))
+        return status;
+    status = head_create(&ns->io, ns->path, sync, e);
+    if (status == DELTAFS_ERR_EXISTS && !(flags & O_EXCL)) /* another process was faster */
+        status = DELTAFS_OK;
+    return status == DELTAFS_OK ? head_read(&ns->io, ns->path, &ns->root, e) : status;
+}
+
+static int open_memory(deltafs_namespace *ns, int is_writer, const deltafs_options *o, uint64_t *memory,
+                       struct error *e)
+{
+    *memory = deltafs_private_options_number(o, OPTION_MEMORY);
+    if (*memory == OPTION_AUTO)
+        *memory = SERIAL_MEMORY_DEFAULT;
+    if (is_writer && *memory < WRITER_MEMORY)
+        return error_set(e, DELTAFS_ERR_MEMORY,
+                         "option memory: %llu bytes are too few to write to a namespace; give %u",
+                         (unsigned long long)*memory, WRITER_MEMORY);
+    return name_table_init(&ns->names, *memory / NAMES_SHARE, e);
+}
+
+static int open_parts(deltafs_namespace *ns, int flags, const deltafs_options *o, struct error *e)
+{
+    int is_writer = (flags & O_ACCMODE) == O_RDWR;
+    uint64_t memory;
+    int status = open_head(ns, flags, o, e);
+
+    if (status == DELTAFS_OK)
+        status = open_memory(ns, is_writer, o, &memory, e);
+    /* The own table first: nobody else writes it by the time that it is read. */
+    if (status == DELTAFS_OK && is_writer)
+        status = own_table_open(&ns->own, &ns->io, ns->path, o, memory / 4, &ns->last_stamp, e);
+    if (status == DELTAFS_OK)
+        status = tables_init(&ns->tables, &ns->io, ns->path, ns->own.number, o, e);
+    if (status == DELTAFS_OK && ns->tables.last_label > ns->last_stamp)
+        ns->last_stamp = ns->tables.last_label;
+    return status;
+}
+
+/* Free all; returns the first error. */
+static int ns_free(deltafs_namespace *ns, struct error *e)
+{
+    ns_free_files(ns);
+    tables_fini(&ns->tables);
+    int status = own_table_close(&ns->own, e);
+    name_table_fini(&ns->names);
+    walk_fini(&ns->walk);
+    walk_fini(&ns->other);
+    free(ns->path);
+    free(ns);
+    return status;
+}
+
+int deltafs_namespace_open(const char *path, int flags, const deltafs_options *options, deltafs_namespace **out)
+{
+    struct error *thread = deltafs_private_thread_error(), e;
+    int access = flags & O_ACCMODE;
+    deltafs_options *defaults = NULL;
+
+    if (!path || !*path || !out || access == O_WRONLY || ((flags & O_CREAT) && access != O_RDWR))
+        return error_set(thread, DELTAFS_ERR_INVALID,
+                         "deltafs_namespace_open: path and out must be given, and flags must be O_RDONLY or O_RDWR, "
+                         "O_CREAT only with O_RDWR");
+    deltafs_namespace *ns = calloc(1, sizeof *ns);
+    if (!ns)
+        return error_no_memory(thread, sizeof *ns, "a namespace");
+    *ns = (deltafs_namespace){
+        .error.text = "no error", .io = io_default(), .path = path_absolute(path), .uid = geteuid(), .gid = getegid()};
+    for (size_t n = ns->path ? strlen(ns->path) : 0; n > 1 && ns->path[n - 1] == '/'; n--)
+        ns->path[n - 1] = '\0';
+    int status = ns->path ? DELTAFS_OK : error_no_memory(&e, strlen(path), "a path");
+    if (status == DELTAFS_OK && !options)
+        status = error_of_call(deltafs_options_create(&defaults), &e);
+    if (status == DELTAFS_OK)
+        status = open_parts(ns, flags, options ? options : defaults, &e);
+    deltafs_options_destroy(defaults);
+    if (status == DELTAFS_OK)
+        *out = ns;
+    else
+        ns_free(ns, error_ignored());
+    return error_of_thread(status, &e);
+}
+
+int deltafs_namespace_close(deltafs_namespace *ns)
+{
+    struct error e;
+
+    if (!ns)
+        return DELTAFS_OK;
+    int status = ns->broken.status;
+    if (status == DELTAFS_OK)
+        status = ns_commit(ns);
+    if (status != DELTAFS_OK)
+        e = ns->broken.status != DELTAFS_OK ? ns->broken : ns->error;
+    status = error_first(status, ns_free(ns, error_after(status, &e)));
+    return error_of_thread(status, &e);
+}

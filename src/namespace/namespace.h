@@ -1,0 +1,174 @@
+/* The handle of a namespace, and what its parts share.
+ *
+ *     entry.c       ids, attributes, records of tables
+ *     name_table.c  names in memory: changed ones, and those that were looked up
+ *     tables.c      what is committed: all tables, open for reading
+ *     own_table.c   where this writer commits: one table, and its data
+ *     head.c        the file NAMESPACE
+ *     walk.c        paths: from the root to the folder of a name, and what has the name
+ *     change.c      changes of names and attributes; rename.c has one of them
+ *     open_file.c   open files
+ *     list.c        the entries of a folder
+ *     commit.c      from the names in memory to the table
+ *     namespace.c   open, close, messages
+ *
+ * A public function begins with ns_begin, which makes room for the names that it will look up: pointers to nodes and
+ * items are then valid until it returns. It ends with ns_end. */
+#ifndef DELTAFS_NAMESPACE_NAMESPACE_H
+#define DELTAFS_NAMESPACE_NAMESPACE_H
+
+#include "namespace/own_table.h"
+
+/* A walk goes from the root down the folders of a path. In a view, a folder is a set of ids: each writer that has
+ * created it has given it one. So a walk has levels, one for each folder on the way, of one or more ids; a name is
+ * looked up under all of them. */
+struct walk {
+    struct folder *folder; /* ids of all levels, one level after the other; each begins with its least id */
+    size_t folders, folder_room;
+    struct walk_level {
+        size_t first;     /* its first id */
+        const char *text; /* the name that led to it; of the root none */
+        size_t size;
+    } * level;
+    size_t levels, level_room;
+    char *path; /* of the last level's folder, as it was given */
+    size_t path_size, path_room;
+    int is_known; /* that path still leads here */
+    unsigned links;
+};
+
+/* A path's last name. */
+struct last {
+    const char *text;
+    size_t size;   /* 0: it is the root */
+    int is_folder; /* it must be one: a '/' follows, or the path ends in "." or ".." */
+    int is_dots;   /* the path ends so */
+};
+
+/* What has a name. */
+struct found {
+    struct last last;
+    uint32_t hash;
+    struct inode inode; /* type ENTRY_REMOVED: nothing has it. Of a folder the least id, and the newest attributes */
+    struct name_node *node; /* of the item; NULL for the root */
+    struct name_item *item; /* with that id */
+};
+
+struct open_file;
+#define OPEN_BUCKETS 256
+
+struct deltafs_namespace {
+    struct error error;
+    struct error broken; /* of a commit: nothing can be changed any more */
+    struct io io;
+    char *path;          /* from the root of the system */
+    uint64_t last_stamp; /* of this writer, or of any commit that it sees */
+    struct inode root;   /* as the namespace was created */
+    struct name_table names;
+    struct tables tables;
+    struct own_table own;
+    struct walk walk, other;
+    struct open_file *open[OPEN_BUCKETS]; /* by id */
+    size_t opens;
+    uint32_t uid, gid; /* of what is created */
+};
+
+/* Begin a call, which changes something if `is_change`. */
+int ns_begin(deltafs_namespace *ns, const char *call, int is_change);
+/* End a call: a failing one leaves its message with the thread, too. Returns `status`. */
+int ns_end(deltafs_namespace *ns, int status);
+/* The error of a call with a path within the namespace. */
+int ns_fail(deltafs_namespace *ns, int status, const char *path);
+int ns_no_argument(deltafs_namespace *ns, const char *call, const char *argument);
+
+/* The first of `n` new stamps, all above those before. */
+uint64_t ns_stamps(deltafs_namespace *ns, uint64_t n);
+
+/* ---- walk.c ---- */
+
+void walk_fini(struct walk *w);
+/* The folders of paths may be others now. */
+void ns_forget_walks(deltafs_namespace *ns);
+/* Go to the folder that a path's last name is in. */
+int walk_to_parent(deltafs_namespace *ns, struct walk *w, const char *path, struct last *last);
+/* The same, and look up the last name; with `follows`, if it is a symbolic link, what it leads to. That nothing is
+ * there is no error. */
+int walk_to(deltafs_namespace *ns, struct walk *w, const char *path, int follows, struct found *out);
+/* The same; something must be there. */
+int walk_to_existing(deltafs_namespace *ns, struct walk *w, const char *path, int follows, struct found *out);
+/* Go down into the folder that was found. */
+int walk_enter(deltafs_namespace *ns, struct walk *w, const struct found *f);
+
+/* The ids of the last level. */
+static inline const struct folder *walk_folders(const struct walk *w, size_t *count)
+{
+    size_t first = w->level[w->levels - 1].first;
+
+    *count = w->folders - first;
+    return w->folder + first;
+}
+
+/* The name under id number `i` of the last level. */
+static inline struct entry_name walk_name(const struct walk *w, const struct found *f, size_t i)
+{
+    return name_in(&w->folder[w->level[w->levels - 1].first + i], f->hash, f->last.text, f->last.size);
+}
+
+static inline struct entry_name node_name(const struct name_node *n)
+{
+    return (struct entry_name){n->parent, n->key, n->name, n->name_size};
+}
+
+/* The root is in no folder, and has the name "/" there. */
+static inline struct entry_name root_name(void)
+{
+    const struct folder none = folder_of(&(struct entry_id){0, 0});
+
+    return name_in(&none, name_hash("/", 1), "/", 1);
+}
+
+/* One more entry has the name that shows `shown` so far, which is ENTRY_REMOVED at first. A folder wins over others;
+ * of folders the least id counts, and the newest attributes; of others the newest. Returns whether the id is i's now.
+ */
+int inode_show(struct inode *shown, const struct inode *i);
+
+/* ---- change.c ---- */
+
+/* Give a name this state of an entry, to be committed. */
+int ns_put(deltafs_namespace *ns, const struct entry_name *name, const struct inode *inode, const char *target,
+           size_t target_size);
+/* A new entry. */
+struct inode ns_new_inode(deltafs_namespace *ns, uint8_t type, uint32_t mode);
+/* Remove all that has the name, except the entry `kept` (NULL: none). */
+void ns_remove_items(deltafs_namespace *ns, const struct walk *w, const struct found *f, const struct entry_id *kept);
+/* The entry has this name no more. */
+void ns_leave(deltafs_namespace *ns, struct name_node *node, struct name_item *item);
+/* Whether what is there can be removed, or renamed. */
+int ns_check_movable(deltafs_namespace *ns, const struct found *f, const char *path);
+
+/* ---- list.c ---- */
+
+/* DELTAFS_ERR_NOT_EMPTY if something is in the folder. */
+int ns_check_empty(deltafs_namespace *ns, struct walk *w, const struct found *f, const char *path);
+
+/* ---- commit.c ---- */
+
+/* Commit all that was changed; or the bytes of files only, so that they can be read. */
+int ns_commit(deltafs_namespace *ns);
+int ns_commit_data(deltafs_namespace *ns);
+/* After a failure that may have lost changes: nothing can be changed any more. Returns the status. */
+int ns_break(deltafs_namespace *ns, int status);
+
+/* ---- open_file.c ---- */
+
+/* The attributes of an entry, which may be a file that is open and was written. */
+const struct inode *ns_current(const deltafs_namespace *ns, const struct inode *inode);
+/* An entry was removed; got another name; got other attributes. */
+void ns_note_removed(deltafs_namespace *ns, const struct entry_id *id);
+void ns_note_moved(deltafs_namespace *ns, const struct entry_id *id, const struct entry_name *to);
+void ns_note_attributes(deltafs_namespace *ns, const struct inode *inode);
+/* Write the bytes of all open files that were changed. */
+int ns_flush_files(deltafs_namespace *ns);
+void ns_free_files(deltafs_namespace *ns);
+
+#endif

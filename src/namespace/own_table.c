@@ -1,0 +1,168 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include "base/coding.h"
+#include "base/uuid.h"
+#include "directory/serial.h"
+#include "namespace/own_table.h"
+
+/* So many tables are asked whether somebody writes them: more would take a job of many writers too long. */
+#define TRIES_MAX 4
+
+/* ---- Options ---- */
+
+static int set_option(deltafs_options *o, const char *name, const char *value, struct error *e)
+{
+    return error_of_call(deltafs_options_set(o, name, value), e);
+}
+
+/* The options of both directories: those of the caller, but for what is the same in every table. */
+static int own_options(struct own_table *own, const deltafs_options *given, uint64_t memory, struct error *e)
+{
+    static const enum option_id not_used[] = {OPTION_COMMIT, OPTION_KEYS,  OPTION_LAYOUT,     OPTION_OLD_LABEL,
+                                              OPTION_SCHEMA, OPTION_STATS, OPTION_VALUE_SIZE, OPTION_VOLUMES};
+    char bytes[32];
+    int status = error_of_call(deltafs_options_create(&own->options), e);
+
+    if (status == DELTAFS_OK && given)
+        status = deltafs_private_options_copy(own->options, given, e);
+    for (size_t i = 0; i < sizeof not_used / sizeof not_used[0] && status == DELTAFS_OK; i++)
+        status = deltafs_private_options_reset(own->options, not_used[i], e);
+    if (status == DELTAFS_OK)
+        status = set_option(own->options, "partitions", "1", e);
+    snprintf(bytes, sizeof bytes, "%llu", (unsigned long long)memory);
+    return status == DELTAFS_OK ? set_option(own->options, "memory", bytes, e) : status;
+}
+
+/* ---- Opening ---- */
+
+static void raise_label(deltafs_dir *dir, uint64_t *label)
+{
+    uint64_t last;
+
+    if (deltafs_last_label(dir, &last) == DELTAFS_OK && last > *label)
+        *label = last;
+}
+
+/* Take over one of the tables that are there. A damaged one stays as it is, for a repair. */
+static int own_take(struct own_table *own, uint64_t random, struct error *e)
+{
+    char path[PATH_ROOM];
+    uint64_t *number = NULL;
+    size_t count = 0;
+    int status = tables_list(own->io, own->path, &number, &count, e);
+
+    for (size_t i = 0; i < count && i < TRIES_MAX && status == DELTAFS_OK && !own->dir; i++) {
+        uint64_t one = number[(random + i) % count];
+        status = serial_open_directory(table_path(path, own->path, one, ""), own->options, 1, 0, &own->dir, e);
+        own->number = one;
+        if (status == DELTAFS_ERR_BUSY || status == DELTAFS_ERR_NOT_DELTAFS || status == DELTAFS_ERR_NOT_FOUND ||
+            status == DELTAFS_ERR_DAMAGED)
+            status = DELTAFS_OK;
+    }
+    free(number);
+    return status;
+}
+
+/* A new table: its number is random and not 0, and nobody has it, for creating its folder succeeds. */
+static int own_create(struct own_table *own, uint64_t random, struct error *e)
+{
+    char path[PATH_ROOM];
+    int status = DELTAFS_ERR_EXISTS;
+
+    for (own->number = random; status == DELTAFS_ERR_EXISTS; own->number++)
+        status = serial_open_directory(table_path(path, own->path, own->number, ""), own->options, 0, 0, &own->dir, e);
+    own->number--;
+    own->is_new = 1;
+    return status;
+}
+
+int own_table_open(struct own_table *own, struct io *io, const char *path, const deltafs_options *given,
+                   uint64_t memory, uint64_t *label, struct error *e)
+{
+    uint8_t random[16];
+
+    *own = (struct own_table){.path = path, .io = io};
+    int status = uuid_create(random, e);
+    if (status == DELTAFS_OK)
+        status = own_options(own, given, memory, e);
+    if (status == DELTAFS_OK)
+        status = own_take(own, get_u64(random), e);
+    if (status == DELTAFS_OK && !own->dir)
+        status = own_create(own, (get_u64(random) ^ get_u64(random + 8)) | 1, e);
+    if (status == DELTAFS_OK)
+        raise_label(own->dir, label);
+    else
+        own->number = 0;
+    return status;
+}
+
+int own_table_open_data(struct own_table *own, uint64_t *label, struct error *e)
+{
+    char path[PATH_ROOM];
+
+    if (own->data)
+        return DELTAFS_OK;
+    table_path(path, own->path, own->number, TABLE_DATA);
+    int status = serial_open_directory(path, own->options, 1, 0, &own->data, e);
+    if (status == DELTAFS_ERR_NOT_FOUND)
+        status = serial_open_directory(path, own->options, 0, 0, &own->data, e);
+    if (status == DELTAFS_OK)
+        raise_label(own->data, label);
+    return status;
+}
+
+/* ---- Writing ---- */
+
+int own_table_put_chunk(struct own_table *own, uint64_t key, const void *bytes, size_t size, struct error *e)
+{
+    own->has_data = 1;
+    return error_of_call(deltafs_append(own->data, key, bytes, size), e);
+}
+
+int own_table_put(struct own_table *own, uint64_t key, const struct entry *entry, struct error *e)
+{
+    uint8_t bytes[ENTRY_SIZE_MAX];
+
+    return error_of_call(deltafs_append(own->dir, key, bytes, entry_encode(entry, bytes)), e);
+}
+
+int own_table_commit_data(struct own_table *own, uint64_t label, struct error *e)
+{
+    if (!own->has_data)
+        return DELTAFS_OK;
+    own->has_data = 0;
+    return error_of_call(deltafs_epoch_end(own->data, label), e);
+}
+
+int own_table_commit(struct own_table *own, uint64_t label, struct error *e)
+{
+    int status = error_of_call(deltafs_epoch_end(own->dir, label), e);
+
+    own->is_new &= status != DELTAFS_OK;
+    return status;
+}
+
+/* ---- Closing ---- */
+
+/* Without a commit, or after a failed one, records are left that the close discards. */
+static int close_directory(deltafs_dir *dir, struct error *e)
+{
+    int status = error_of_call(deltafs_close(dir), e);
+
+    return status == DELTAFS_ERR_UNCOMMITTED ? DELTAFS_OK : status;
+}
+
+int own_table_close(struct own_table *own, struct error *e)
+{
+    char path[PATH_ROOM];
+    int status = close_directory(own->data, e);
+
+    status = error_first(status, close_directory(own->dir, error_after(status, e)));
+    if (own->is_new && own->dir) {
+        if (own->data)
+            deltafs_remove(table_path(path, own->path, own->number, TABLE_DATA));
+        deltafs_remove(table_path(path, own->path, own->number, ""));
+    }
+    deltafs_options_destroy(own->options);
+    return status;
+}

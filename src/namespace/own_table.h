@@ -1,0 +1,33 @@
+/* The table of this writer, and its data. */
+#ifndef DELTAFS_NAMESPACE_OWN_TABLE_H
+#define DELTAFS_NAMESPACE_OWN_TABLE_H
+
+#include "namespace/tables.h"
+
+struct own_table {
+    const char *path; /* of the namespace */
+    struct io *io;
+    uint64_t number; /* 0: none, the namespace is open for reading */
+    int is_new;      /* it was created by this writer, and nothing is committed */
+    deltafs_options *options;
+    deltafs_dir *dir;
+    deltafs_dir *data; /* NULL: not open */
+    int has_data;      /* chunks that are not committed */
+};
+
+/* Take over a table that nobody writes, or create one. `memory` is for the table, and as much for its data. *label is
+ * raised to that of the table's last commit. own_table_close in any case. */
+int own_table_open(struct own_table *own, struct io *io, const char *path, const deltafs_options *given,
+                   uint64_t memory, uint64_t *label, struct error *e);
+/* Close; a table that has got nothing is removed. Returns the first error. */
+int own_table_close(struct own_table *own, struct error *e);
+
+/* Open the data of the table, before the first chunk; *label is raised. */
+int own_table_open_data(struct own_table *own, uint64_t *label, struct error *e);
+int own_table_put_chunk(struct own_table *own, uint64_t key, const void *bytes, size_t size, struct error *e);
+int own_table_put(struct own_table *own, uint64_t key, const struct entry *entry, struct error *e);
+/* Commit the chunks, if there are any; or the entries. */
+int own_table_commit_data(struct own_table *own, uint64_t label, struct error *e);
+int own_table_commit(struct own_table *own, uint64_t label, struct error *e);
+
+#endif

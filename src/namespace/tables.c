@@ -1,0 +1,276 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/number.h"
+#include "namespace/tables.h"
+
+/* A list holds about half of this for each table. */
+#define READER_MEMORY "8M"
+
+char *table_path(char path[PATH_ROOM], const char *folder, uint64_t number, const char *suffix)
+{
+    return io_path_in(path, folder, TABLE_NAME "%s", (unsigned long long)number, suffix);
+}
+
+/* ---- Which there are ---- */
+
+struct listing {
+    uint64_t *number;
+    size_t count, capacity;
+};
+
+static int list_take(void *arg, const char *name, struct error *e)
+{
+    static const char digits[] = "0123456789abcdef";
+    struct listing *l = arg;
+
+    if (name[0] != 't' || strlen(name) != 17 || strspn(name + 1, digits) != 16)
+        return DELTAFS_OK;
+    int status = memory_extend(NULL, &l->number, l->count, &l->capacity, sizeof *l->number, "tables", e);
+    if (status == DELTAFS_OK)
+        l->number[l->count++] = strtoull(name + 1, NULL, 16);
+    return status;
+}
+
+int tables_list(struct io *io, const char *path, uint64_t **number, size_t *count, struct error *e)
+{
+    struct listing l = {0};
+    int status = io_list(io, path, list_take, &l, e);
+
+    if (status != DELTAFS_OK) {
+        free(l.number);
+        return status;
+    }
+    if (l.count > 0)
+        qsort(l.number, l.count, sizeof *l.number, compare_u64);
+    *number = l.number;
+    *count = l.count;
+    return DELTAFS_OK;
+}
+
+/* ---- Readers ---- */
+
+void table_reader_release(struct table_reader *r)
+{
+    if (!r || --r->users > 0)
+        return;
+    deltafs_close(r->dir);
+    free(r);
+}
+
+static int reader_create(const struct tables *t, uint64_t number, struct table_reader **out, struct error *e)
+{
+    char path[PATH_ROOM];
+    struct table_reader *r = calloc(1, sizeof *r);
+
+    if (!r)
+        return error_no_memory(e, sizeof *r, "a table");
+    r->users = 1;
+    int status = error_of_call(deltafs_open(table_path(path, t->path, number, ""), t->options, &r->dir), e);
+    if (status == DELTAFS_OK)
+        *out = r;
+    else
+        free(r);
+    return status;
+}
+
+/* Open what is committed by now. A table that was just made, or whose writer died before its first commit, has
+ * nothing. */
+static int table_open(struct tables *t, struct table *table, struct error *e)
+{
+    struct table_reader *r;
+    uint64_t label = 0;
+    int status = reader_create(t, table->number, &r, e);
+
+    if (status == DELTAFS_ERR_NOT_DELTAFS || status == DELTAFS_ERR_NOT_FOUND)
+        return DELTAFS_OK;
+    if (status != DELTAFS_OK)
+        return status;
+    if (deltafs_last_label(r->dir, &label) != DELTAFS_OK) {
+        table_reader_release(r);
+        return DELTAFS_OK;
+    }
+    if (label > t->last_label)
+        t->last_label = label;
+    table_reader_release(table->reader);
+    table->reader = r;
+    return DELTAFS_OK;
+}
+
+int table_reader(struct tables *t, struct table *table, struct table_reader **out, struct error *e)
+{
+    int status = DELTAFS_OK;
+
+    if (table->is_stale && table->reader && table->reader->users == 1)
+        status = error_of_call(deltafs_refresh(table->reader->dir), e);
+    else if (table->is_stale)
+        status = table_open(t, table, e);
+    if (status == DELTAFS_OK) {
+        table->is_stale = 0;
+        *out = table->reader;
+    }
+    return status;
+}
+
+/* ---- All of them ---- */
+
+static int tables_options(struct tables *t, const deltafs_options *given, size_t count, struct error *e)
+{
+    char cache[32];
+    uint64_t bytes;
+    int status = error_of_call(deltafs_options_create(&t->options), e);
+
+    if (status == DELTAFS_OK && given)
+        status = deltafs_private_options_copy(t->options, given, e);
+    if (status != DELTAFS_OK)
+        return status;
+    bytes = deltafs_private_options_number(t->options, OPTION_READ_CACHE) / (count + 1);
+    snprintf(cache, sizeof cache, "%llu", (unsigned long long)bytes);
+    status = error_of_call(deltafs_options_set(t->options, "read_cache", cache), e);
+    if (status == DELTAFS_OK)
+        status = error_of_call(deltafs_options_set(t->options, "read_threads", "0"), e);
+    return status == DELTAFS_OK ? error_of_call(deltafs_options_set(t->options, "memory", READER_MEMORY), e) : status;
+}
+
+static int tables_add(struct tables *t, uint64_t number, struct error *e)
+{
+    int status = memory_extend(NULL, &t->table, t->count, &t->capacity, sizeof *t->table, "tables", e);
+
+    if (status == DELTAFS_OK)
+        t->table[t->count++] = (struct table){.number = number};
+    return status;
+}
+
+int tables_init(struct tables *t, struct io *io, const char *path, uint64_t own, const deltafs_options *given,
+                struct error *e)
+{
+    uint64_t *number = NULL;
+    size_t count = 0;
+    int has_own = own == 0;
+
+    *t = (struct tables){.path = path};
+    int status = tables_list(io, path, &number, &count, e);
+    if (status == DELTAFS_OK)
+        status = tables_options(t, given, count, e);
+    for (size_t i = 0; i < count && status == DELTAFS_OK; i++) {
+        has_own |= number[i] == own;
+        status = tables_add(t, number[i], e);
+    }
+    if (status == DELTAFS_OK && !has_own)
+        status = tables_add(t, own, e);
+    for (size_t i = 0; i < t->count && status == DELTAFS_OK; i++)
+        status = table_open(t, &t->table[i], e);
+    free(number);
+    return status;
+}
+
+void tables_fini(struct tables *t)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        table_reader_release(t->table[i].reader);
+        deltafs_close(t->table[i].data);
+    }
+    free(t->table);
+    deltafs_options_destroy(t->options);
+}
+
+static struct table *tables_find(struct tables *t, uint64_t number)
+{
+    for (size_t i = 0; i < t->count; i++)
+        if (t->table[i].number == number)
+            return &t->table[i];
+    return NULL;
+}
+
+void tables_note_commit(struct tables *t, uint64_t number)
+{
+    tables_find(t, number)->is_stale = 1;
+}
+
+void tables_note_data(struct tables *t, uint64_t number)
+{
+    tables_find(t, number)->is_data_stale = 1;
+}
+
+/* ---- Names ---- */
+
+int table_decode(const struct tables *t, const struct table *table, const struct deltafs_record *record,
+                 struct entry *out, struct error *e)
+{
+    char path[PATH_ROOM];
+
+    if (entry_decode(record->value, record->size, out) == 0)
+        return DELTAFS_OK;
+    return error_set(e, DELTAFS_ERR_DAMAGED, "%s: the record of key %016llx is no entry of a namespace",
+                     table_path(path, t->path, table->number, ""), (unsigned long long)record->key);
+}
+
+/* Put what a table has of a name into its node. */
+static int table_load(struct tables *t, struct table *table, struct name_table *names, struct name_node *node,
+                      struct error *e)
+{
+    struct table_reader *reader;
+    deltafs_records *records = NULL;
+    struct entry entry;
+    int status = table_reader(t, table, &reader, e);
+
+    if (status != DELTAFS_OK || !reader)
+        return status;
+    status = error_of_call(deltafs_get(reader->dir, node->key, NULL, &records), e);
+    if (status == DELTAFS_ERR_NOT_FOUND)
+        status = DELTAFS_OK;
+    for (size_t i = 0; status == DELTAFS_OK && records && i < records->count; i++) {
+        status = table_decode(t, table, &records->record[i], &entry, e);
+        if (status == DELTAFS_OK && entry.name_size == node->name_size && id_is_same(&entry.parent, &node->parent) &&
+            memcmp(entry.name, node->name, node->name_size) == 0 &&
+            !name_table_put(names, node, &entry.inode, entry.target, entry.target_size))
+            status = error_no_memory(e, entry.target_size, "names; give the option memory more");
+    }
+    deltafs_records_destroy(records);
+    return status;
+}
+
+int tables_load(struct tables *t, struct name_table *names, struct name_node *node, struct error *e)
+{
+    int status = DELTAFS_OK;
+
+    for (size_t i = 0; i < t->count && status == DELTAFS_OK; i++)
+        status = table_load(t, &t->table[i], names, node, e);
+    node->is_loaded = status == DELTAFS_OK;
+    return status;
+}
+
+/* ---- Data ---- */
+
+static int table_open_data(const struct tables *t, struct table *table, struct error *e)
+{
+    char path[PATH_ROOM];
+    int status = DELTAFS_OK;
+
+    if (!table->data)
+        status = error_of_call(
+            deltafs_open(table_path(path, t->path, table->number, TABLE_DATA), t->options, &table->data), e);
+    else if (table->is_data_stale)
+        status = error_of_call(deltafs_refresh(table->data), e);
+    if (status == DELTAFS_OK)
+        table->is_data_stale = 0;
+    return status;
+}
+
+int tables_read_chunk(struct tables *t, const struct entry_id *place, size_t size, void *bytes, struct error *e)
+{
+    struct table *table = tables_find(t, place->table);
+    deltafs_records *records = NULL;
+    char path[PATH_ROOM];
+
+    int status = table ? table_open_data(t, table, e) : DELTAFS_ERR_NOT_FOUND;
+    if (status == DELTAFS_OK)
+        status = error_of_call(deltafs_get(table->data, place->number, NULL, &records), e);
+    if (status == DELTAFS_OK && records->count == 1 && records->record[0].size == size)
+        memcpy(bytes, records->record[0].value, size);
+    else if (status == DELTAFS_OK || status == DELTAFS_ERR_NOT_FOUND)
+        status = error_set(e, DELTAFS_ERR_DAMAGED, "%s: the bytes of a file, with the key %llu, are missing",
+                           table_path(path, t->path, place->table, TABLE_DATA), (unsigned long long)place->number);
+    deltafs_records_destroy(records);
+    return status;
+}

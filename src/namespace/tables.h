@@ -1,0 +1,58 @@
+/* The tables of a namespace, as a reader sees them. */
+#ifndef DELTAFS_NAMESPACE_TABLES_H
+#define DELTAFS_NAMESPACE_TABLES_H
+
+#include "base/buffer.h"
+#include "base/options.h"
+#include "io/io.h"
+#include "namespace/name_table.h"
+
+/* A directory that is open for reading; lists keep the one that they have begun with. */
+struct table_reader {
+    deltafs_dir *dir;
+    unsigned users;
+};
+
+struct table {
+    uint64_t number;
+    struct table_reader *reader; /* NULL: nothing is committed */
+    deltafs_dir *data;           /* NULL: not open */
+    int is_stale, is_data_stale; /* more was committed since they were opened */
+};
+
+struct tables {
+    const char *path; /* of the namespace */
+    deltafs_options *options;
+    struct table *table; /* by number */
+    size_t count, capacity;
+    uint64_t last_label; /* the highest of all */
+};
+
+/* Open all tables of the namespace, and that of this writer (0: none); tables_fini in any case. `path` must stay. */
+int tables_init(struct tables *t, struct io *io, const char *path, uint64_t own, const deltafs_options *given,
+                struct error *e);
+void tables_fini(struct tables *t);
+
+/* Numbers of the tables that are there, to be freed. */
+int tables_list(struct io *io, const char *path, uint64_t **number, size_t *count, struct error *e);
+/* The folder of a table; `suffix` is "" or TABLE_DATA. */
+char *table_path(char path[PATH_ROOM], const char *folder, uint64_t number, const char *suffix);
+
+/* This table has committed something. */
+void tables_note_commit(struct tables *t, uint64_t number);
+void tables_note_data(struct tables *t, uint64_t number);
+
+/* The reader of a table, with all that is committed as far as is known; NULL if that is nothing. */
+int table_reader(struct tables *t, struct table *table, struct table_reader **out, struct error *e);
+void table_reader_release(struct table_reader *r);
+
+/* Decode a record of a table. */
+int table_decode(const struct tables *t, const struct table *table, const struct deltafs_record *record,
+                 struct entry *out, struct error *e);
+/* Put all that the tables have of a name into its node. */
+int tables_load(struct tables *t, struct name_table *names, struct name_node *node, struct error *e);
+
+/* Read a chunk of a file's bytes; it must have `size`. */
+int tables_read_chunk(struct tables *t, const struct entry_id *place, size_t size, void *bytes, struct error *e);
+
+#endif

@@ -1,0 +1,121 @@
+/* Namespaces against a tree in memory: random histories by one writer, with commits and reopens, and by several
+ * processes at the same time. UNIT_STEPS=N in the environment makes them N times as long. */
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "history.h"
+
+static unsigned steps(unsigned n)
+{
+    const char *times = getenv("UNIT_STEPS");
+
+    return times ? n * (unsigned)strtoul(times, NULL, 10) : n;
+}
+
+static deltafs_namespace *open_ns(const char *path, int flags)
+{
+    deltafs_options *o = unit_options("memory", "32M", "threads", "1", NULL);
+    deltafs_namespace *ns;
+
+    CHECK_IS(deltafs_namespace_open(path, flags, o, &ns), DELTAFS_OK);
+    deltafs_options_destroy(o);
+    return ns;
+}
+
+static void close_ns(deltafs_namespace *ns)
+{
+    CHECK_IS(deltafs_namespace_close(ns), DELTAFS_OK);
+}
+
+/* What a reader sees that opens it now. */
+static void check_reader(const char *path, struct tree *root)
+{
+    deltafs_namespace *ns = open_ns(path, O_RDONLY);
+
+    tree_check(root, "/", ns);
+    close_ns(ns);
+}
+
+static void one_writer(void **state)
+{
+    struct rng r = rng_init(1);
+    const char *path = unit_path("one");
+    struct tree *root = tree_create();
+    deltafs_namespace *ns = open_ns(path, O_RDWR | O_CREAT | O_EXCL);
+
+    (void)state;
+    for (unsigned i = 0; i < steps(30); i++) {
+        history_run(&r, 200, "", ns, root);
+        tree_check(root, "/", ns);
+        if (rng_below(&r, 3) == 0)
+            continue;
+        close_ns(ns);
+        check_reader(path, root);
+        ns = open_ns(path, O_RDWR);
+    }
+    close_ns(ns);
+    tree_destroy(root);
+}
+
+#define WRITERS 4
+
+/* What writer `k` does in a round: to a part of the tree that another writer had before. */
+static void write_part(unsigned round, unsigned k, deltafs_namespace *ns, struct tree *root)
+{
+    struct rng r = rng_of(1000 + round * WRITERS + k);
+    char below[16];
+
+    snprintf(below, sizeof below, "/p%u", (round + k) % WRITERS);
+    history_run(&r, 150, below, ns, root);
+    if (ns)
+        tree_check(root, below, ns);
+}
+
+static void child(const char *path, unsigned round, unsigned k, struct tree *root)
+{
+    deltafs_namespace *ns = open_ns(path, O_RDWR);
+
+    write_part(round, k, ns, root);
+    close_ns(ns);
+    _exit(0);
+}
+
+static void several_writers(void **state)
+{
+    const char *path = unit_path("several");
+    struct tree *root = tree_create();
+    deltafs_namespace *ns = open_ns(path, O_RDWR | O_CREAT);
+    pid_t pid[WRITERS];
+    int ended;
+
+    (void)state;
+    for (unsigned k = 0; k < WRITERS; k++) {
+        char name[16];
+        snprintf(name, sizeof name, "/p%u", k);
+        CHECK_IS(deltafs_namespace_mkdir(ns, name, 0700), DELTAFS_OK);
+        CHECK_IS(tree_new(root, name, TREE_FOLDER, 0700, NULL), DELTAFS_OK);
+    }
+    close_ns(ns);
+    for (unsigned round = 0; round < steps(6); round++) {
+        for (unsigned k = 0; k < WRITERS; k++) {
+            pid[k] = fork();
+            assert_true(pid[k] >= 0);
+            if (pid[k] == 0)
+                child(path, round, k, root);
+        }
+        for (unsigned k = 0; k < WRITERS; k++) {
+            assert_true(waitpid(pid[k], &ended, 0) == pid[k]);
+            CHECK(WIFEXITED(ended) && WEXITSTATUS(ended) == 0);
+            write_part(round, k, NULL, root);
+        }
+        check_reader(path, root);
+    }
+    tree_destroy(root);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(one_writer), cmocka_unit_test(several_writers)};
+
+    return cmocka_run_group_tests(tests, unit_setup, unit_teardown) ? EXIT_FAILURE : EXIT_SUCCESS;
+}
