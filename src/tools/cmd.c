@@ -242,16 +242,28 @@ static int parse(struct parser *p)
 
 /* ---- Help ---- */
 
-static void help_command(const struct command *c)
+/* `before`: the name of the command that it is a part of, and a blank. */
+static void help_one(const char *before, const struct command *c)
 {
     char left[64];
 
-    printf("%s %s %s\n    %s\n", text_program, c->name, c->usage, c->text);
+    printf("%s %s%s %s\n    %s\n", text_program, before, c->name, c->usage, c->text);
     for (const struct command_option *o = c->option; o && o->name; o++) {
         snprintf(left, sizeof left, "%c%c%s--%s%s%s", o->letter ? '-' : ' ', o->letter ? o->letter : ' ',
                  o->letter ? ", " : "  ", o->name, o->takes ? " " : "", o->takes ? o->takes : "");
         printf("    %-20s %s\n", o->letter ? left : left + 4, o->text);
     }
+}
+
+static void help_command(const struct command *c)
+{
+    char before[32];
+
+    if (!c->sub)
+        help_one("", c);
+    snprintf(before, sizeof before, "%s ", c->name);
+    for (const struct command *const *sub = c->sub; sub && *sub; sub++)
+        help_one(before, *sub);
 }
 
 static void help_options(void)
@@ -375,6 +387,22 @@ static int run(const struct program *p, const struct command *c, int argc, char 
     return code;
 }
 
+/* A command that consists of others is a program of its own. */
+static int dispatch(const struct program *p, int argc, char **argv);
+
+static int dispatch_sub(const struct program *p, const struct command *c, int argc, char **argv)
+{
+    const struct program sub = {.text = c->text, .codes = p->codes, .command = c->sub, .agree = p->agree};
+    const char *program = text_program;
+    char name[64];
+
+    snprintf(name, sizeof name, "%s %s", program, c->name);
+    text_program = name;
+    int code = dispatch(&sub, argc, argv);
+    text_program = program;
+    return code;
+}
+
 static int dispatch(const struct program *p, int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "", *next = argc > 2 ? argv[2] : NULL;
@@ -383,6 +411,8 @@ static int dispatch(const struct program *p, int argc, char **argv)
 
     if (c && next && (strcmp(next, "--help") == 0 || strcmp(next, "-h") == 0))
         return help(p, name);
+    if (c && c->sub)
+        return dispatch_sub(p, c, argc - 1, argv + 1);
     if (c)
         return run(p, c, argc - 2, argv + 2);
     if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)

@@ -46,6 +46,8 @@ struct command {
     /* One of these does the work. */
     int (*run)(const struct command_call *c); /* returns the exit code */
     command_each *each;
+    const struct command *const
+        *sub; /* up to NULL: its first operand is the name of one of these, which does the work */
 };
 
 struct program {

@@ -12,7 +12,15 @@ _deltafs()
             mapfile -t COMPREPLY < <(compgen -W "$("$1" --list 2>/dev/null) options" -- "$word")
         return
     fi
-    options=$("$1" --list "$command" 2>/dev/null)
+    if [ "$command" = ns ]; then
+        if [ "$COMP_CWORD" -eq 2 ]; then
+            mapfile -t COMPREPLY < <(compgen -W "$("$1" ns --list 2>/dev/null)" -- "$word")
+            return
+        fi
+        options=$("$1" ns --list "${COMP_WORDS[2]}" 2>/dev/null)
+    else
+        options=$("$1" --list "$command" 2>/dev/null)
+    fi
     case $word in
     -*) mapfile -t COMPREPLY < <(compgen -W "${options//=/}" -- "$word") ;;
     *)

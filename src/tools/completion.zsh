@@ -7,6 +7,12 @@ if (( CURRENT == 2 )); then
 elif [[ $words[2] == help ]]; then
     found=(${(f)"$($words[1] --list 2>/dev/null)"} options)
     compadd -a found
+elif [[ $words[2] == ns && CURRENT -eq 3 ]]; then
+    found=(${(f)"$($words[1] ns --list 2>/dev/null)"})
+    compadd -a found
+elif [[ $words[2] == ns && $words[CURRENT] == -* ]]; then
+    found=(${${(f)"$($words[1] ns --list $words[3] 2>/dev/null)"}%=})
+    compadd -a found
 elif [[ $words[CURRENT] == -* ]]; then
     found=(${${(f)"$($words[1] --list $words[2] 2>/dev/null)"}%=})
     compadd -a found

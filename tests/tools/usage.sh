@@ -7,12 +7,12 @@
 
 for words in help --help -h; do
     expect 0 "$deltafs" $words
-    for command in get scan select export plot info attr verify repair ls stat cat cp flatten rm run doctor help; do
+    for command in get scan select export plot info attr verify repair ls stat cat cp flatten rm ns run doctor help; do
         stdout_has "deltafs $command"
     done
     [ ! -s "$work/err" ] || fail "help on standard error"
 done
-for command in get scan select export plot info attr verify repair ls stat cat cp flatten rm run doctor; do
+for command in get scan select export plot info attr verify repair ls stat cat cp flatten rm ns run doctor; do
     expect 0 "$deltafs" help $command
     stdout_has "deltafs $command"
 done
@@ -22,11 +22,11 @@ for option in block codec memory partitions schema sync value_size; do
 done
 [ "$(grep -c '^  [a-z]' "$work/out")" -eq "$(grep -c "takes .*; default '.*'" "$work/out")" ] || fail "help options"
 expect 2 "$deltafs" help nonsense
-says "no help on 'nonsense'; there is help on get, scan, select, export, plot, info, attr, verify, repair, ls, stat, cat, cp, mv, flatten, rm, run, doctor, options"
+says "no help on 'nonsense'; there is help on get, scan, select, export, plot, info, attr, verify, repair, ls, stat, cat, cp, mv, flatten, rm, ns, run, doctor, options"
 expect 0 "$deltafs" --version
 grep -qE '^deltafs [0-9]+\.[0-9]+\.[0-9]+$' "$work/out" || fail "--version: $(cat "$work/out")"
 # A command answers --help itself.
-for command in get scan select export plot info attr verify repair ls stat cat cp flatten rm run doctor; do
+for command in get scan select export plot info attr verify repair ls stat cat cp flatten rm ns run doctor; do
     expect 0 "$deltafs" $command --help
     grep -q "^deltafs $command " "$work/out" || fail "no usage of $command"
 done
@@ -44,14 +44,16 @@ wrong() {
     says "$text"
     [ ! -s "$work/out" ] || fail "output of: deltafs $*"
 }
-wrong "there are get, scan, select, export, plot, info, attr, verify, repair, ls, stat, cat, cp, mv, flatten, rm, run, doctor, help"
-wrong "no command ''; there are get, scan, select, export, plot, info, attr, verify, repair, ls, stat, cat, cp, mv, flatten, rm, run, doctor, help" ""
-wrong "no command 'fetch'; there are get, scan, select, export, plot, info, attr, verify, repair, ls, stat, cat, cp, mv, flatten, rm, run, doctor, help" fetch "$work/d"
+wrong "there are get, scan, select, export, plot, info, attr, verify, repair, ls, stat, cat, cp, mv, flatten, rm, ns, run, doctor, help"
+wrong "no command ''; there are get, scan, select, export, plot, info, attr, verify, repair, ls, stat, cat, cp, mv, flatten, rm, ns, run, doctor, help" ""
+wrong "no command 'fetch'; there are get, scan, select, export, plot, info, attr, verify, repair, ls, stat, cat, cp, mv, flatten, rm, ns, run, doctor, help" fetch "$work/d"
 wrong "no command '--json'" --json
 wrong "no command 'slect'; did you mean 'select'? There are get, scan" slect "$work/d"
 wrong "no command 'gte'; there are get" gte
 wrong "no help on 'exprot'; did you mean 'export'? There is help on get, scan" help exprot
 wrong "get: unknown option '--fromat'; did you mean '--format'?" get "$work/d" 1 --fromat csv
+wrong "no command 'lss'; did you mean 'ls'? There are create" ns lss n:/
+wrong "there are create, ls, stat, cat, cp, mkdir, rm, mv, find, du, help" ns
 wrong "get: unknown option '--frobnicate'" get "$work/d" 1 --frobnicate
 grep -q "did you mean" "$work/err" && fail "a guess at --frobnicate"
 
@@ -77,6 +79,8 @@ if command -v bash >/dev/null; then
     [ "$(complete get d --form)" = --format ] || fail "completion of get --form: $(complete get d --form)"
     [ "$(complete export d --format par)" = parquet ] || fail "completion of a format"
     [ "$(complete help opt)" = options ] || fail "completion of help opt"
+    [ "$(complete ns mk)" = mkdir ] || fail "completion of ns mk: $(complete ns mk)"
+    [ "$(complete ns ls n:/ --rec)" = --recursive ] || fail "completion of ns ls --rec"
     [ -z "$(complete get d)" ] || fail "completion of a file"
 fi
 

@@ -1,0 +1,202 @@
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "tools/place.h"
+#include "tools/text.h"
+
+/* ---- Names ---- */
+
+static int set_open(struct place_set *s, const char *name, size_t n, struct place *out)
+{
+    size_t i = 0;
+
+    while (i < s->count && (strncmp(s->open[i].name, name, n) != 0 || s->open[i].name[n] != '\0'))
+        i++;
+    if (i == PLACE_NAMESPACES)
+        return text_fail(EXIT_USAGE, "more than %d namespaces in one command", PLACE_NAMESPACES);
+    if (i == s->count) {
+        s->open[i].name = strndup(name, n);
+        if (!s->open[i].name)
+            return text_fail(EXIT_TROUBLE, "no memory");
+        int code = text_of_call(deltafs_namespace_open(s->open[i].name, s->flags, NULL, &s->open[i].ns));
+        if (code != EXIT_OK) {
+            free(s->open[i].name);
+            return code;
+        }
+        s->count++;
+    }
+    out->ns = s->open[i].ns;
+    out->name = s->open[i].name;
+    return EXIT_OK;
+}
+
+int place_find(struct place_set *s, const char *name, struct place *out)
+{
+    const char *path = text_path(name), *colon = strstr(path, ":/");
+
+    *out = (struct place){.ns = NULL};
+    if (colon == path || *path == '\0' || strlen(path) >= PATH_MAX)
+        return text_fail(EXIT_USAGE, "'%s': no name; give FILE, or NS:/PATH", name);
+    strcpy(out->path, colon ? colon + 1 : path);
+    return colon ? set_open(s, path, (size_t)(colon - path), out) : EXIT_OK;
+}
+
+int place_must_find(struct place_set *s, const char *name, struct place *out)
+{
+    if (!strstr(text_path(name), ":/"))
+        return text_fail(EXIT_USAGE, "'%s': not in a namespace; give NS:/PATH", name);
+    return place_find(s, name, out);
+}
+
+int place_close(struct place_set *s, int code)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        int one = text_of_call(deltafs_namespace_close(s->open[i].ns));
+        code = code == EXIT_OK ? one : code;
+        free(s->open[i].name);
+    }
+    s->count = 0;
+    return code;
+}
+
+void place_base(const char *path, char base[NAME_MAX + 1])
+{
+    size_t end = strlen(path), begin;
+
+    while (end > 0 && path[end - 1] == '/')
+        end--;
+    for (begin = end; begin > 0 && path[begin - 1] != '/'; begin--)
+        ;
+    snprintf(base, NAME_MAX + 1, "%.*s", (int)(end - begin), path + begin);
+}
+
+int place_enter(struct place *p, const char *name, size_t *before)
+{
+    size_t n = strlen(p->path);
+    const char *slash = n > 0 && p->path[n - 1] == '/' ? "" : "/";
+    int length = snprintf(p->path + n, sizeof p->path - n, "%s%s", slash, name);
+
+    *before = n;
+    if (length >= 0 && n + (size_t)length < sizeof p->path)
+        return EXIT_OK;
+    p->path[n] = '\0';
+    return text_fail(EXIT_TROUBLE, "%s: %s", p->path, strerror(ENAMETOOLONG));
+}
+
+void place_leave(struct place *p, size_t before)
+{
+    p->path[before] = '\0';
+}
+
+int place_fail(const struct place *p, int status)
+{
+    return p->ns ? text_of_call(status) : text_fail(EXIT_TROUBLE, "%s: %s", p->path, strerror(errno));
+}
+
+/* ---- What is there ---- */
+
+static void stat_from(const struct deltafs_namespace_stat *s, struct stat *st)
+{
+    *st = (struct stat){.st_ino = s->inode,
+                        .st_mode = s->mode,
+                        .st_uid = s->uid,
+                        .st_gid = s->gid,
+                        .st_size = (off_t)s->size,
+                        .st_mtim = {s->mtime / 1000000000, s->mtime % 1000000000},
+                        .st_atim = {s->atime / 1000000000, s->atime % 1000000000}};
+}
+
+int place_stat(const struct place *p, int follows, int may_lack, struct stat *st)
+{
+    struct deltafs_namespace_stat s = {.struct_size = sizeof s};
+    int status, is_missing;
+
+    if (p->ns) {
+        status = deltafs_namespace_stat(p->ns, p->path, follows ? 0 : AT_SYMLINK_NOFOLLOW, &s);
+        is_missing = status == DELTAFS_ERR_NOT_FOUND;
+        stat_from(&s, st);
+    } else {
+        status = follows ? stat(p->path, st) : lstat(p->path, st);
+        is_missing = status != 0 && errno == ENOENT;
+    }
+    if (status == 0 || !may_lack || !is_missing)
+        return status == 0 ? EXIT_OK : place_fail(p, status);
+    st->st_mode = 0;
+    return EXIT_OK;
+}
+
+/* `st` NULL: not known yet. */
+static int call_each(struct place *p, const char *name, const struct stat *st, place_fn *fn, void *arg)
+{
+    struct stat own;
+    size_t before;
+    int code = place_enter(p, name, &before);
+
+    if (code != EXIT_OK)
+        return code;
+    if (!st)
+        code = place_stat(p, 0, 0, &own);
+    if (code == EXIT_OK)
+        code = fn(p, st ? st : &own, arg);
+    place_leave(p, before);
+    return code;
+}
+
+static int each_in_namespace(struct place *p, place_fn *fn, void *arg)
+{
+    const struct deltafs_namespace_entry *entry = NULL;
+    deltafs_namespace_list *l = NULL;
+    struct stat st;
+    int code = EXIT_OK, status = deltafs_namespace_list_open(p->ns, p->path, &l);
+
+    while (status == DELTAFS_OK && (status = deltafs_namespace_list_next(l, &entry)) == DELTAFS_OK && entry) {
+        stat_from(&entry->stat, &st);
+        int one = call_each(p, entry->name, &st, fn, arg);
+        code = one != EXIT_OK ? one : code;
+    }
+    if (status != DELTAFS_OK)
+        code = place_fail(p, status);
+    deltafs_namespace_list_close(l);
+    return code;
+}
+
+int place_each(struct place *p, place_fn *fn, void *arg)
+{
+    const struct dirent *entry;
+    int code = EXIT_OK;
+
+    if (p->ns)
+        return each_in_namespace(p, fn, arg);
+    DIR *d = opendir(p->path);
+    if (!d)
+        return place_fail(p, -1);
+    while ((errno = 0, entry = readdir(d))) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        int one = call_each(p, entry->d_name, NULL, fn, arg);
+        code = one != EXIT_OK ? one : code;
+    }
+    if (errno != 0)
+        code = place_fail(p, -1);
+    closedir(d);
+    return code;
+}
+
+int place_readlink(const struct place *p, char target[PATH_MAX])
+{
+    size_t size = 0;
+    int status;
+
+    if (p->ns) {
+        status = deltafs_namespace_readlink(p->ns, p->path, target, PATH_MAX - 1, &size);
+    } else {
+        ssize_t n = readlink(p->path, target, PATH_MAX - 1);
+        status = n < 0 ? -1 : 0;
+        size = n < 0 ? 0 : (size_t)n;
+    }
+    target[size] = '\0';
+    return status == 0 ? EXIT_OK : place_fail(p, status);
+}

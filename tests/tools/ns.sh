@@ -1,0 +1,189 @@
+#!/bin/sh
+# deltafs ns: the commands of namespaces, against those of the system.
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/cli_lib.sh"
+export DELTAFS_SYNC=none
+cd "$work" || exit 99
+
+case $deltafs in /*) ;; *) deltafs=$OLDPWD/$deltafs ;; esac
+
+# ns ARGUMENT...: succeeds and says nothing on standard error; its output is in $work/out.
+ns() {
+    expect 0 "$deltafs" ns "$@"
+    [ ! -s err ] || fail "ns $*: $(cat err)"
+}
+
+# prints TEXT: the last command printed this.
+prints() {
+    printf '%s' "$1" >wanted
+    same out wanted "the output is not as wanted"
+}
+
+ns create n
+expect 3 "$deltafs" ns create n
+says "exists already"
+expect 3 "$deltafs" ns ls none:/
+says "there is no such namespace"
+expect 2 "$deltafs" ns ls /tmp
+says "give NS:/PATH"
+expect 2 "$deltafs" ns
+says "there are create, ls, stat"
+expect 2 "$deltafs" ns lss n:/
+says "did you mean 'ls'"
+"$deltafs" ns help cp >out || fail "help cp"
+stdout_has "deltafs ns cp FROM... TO"
+
+# ---- A tree of files, folders and links, in and out again ----
+mkdir -p tree/a/b tree/empty
+printf 'one\n' >tree/one
+printf 'two' >tree/a/two
+: >tree/a/b/nothing
+head -c 700000 /dev/urandom >tree/a/b/large
+ln -s a/two tree/link
+ln -s nowhere tree/dangling
+chmod 640 tree/one
+chmod 711 tree/a
+touch -d '2001-02-03 04:05:06.789 UTC' tree/one tree/a
+ns cp -rp tree n:/
+ns cp -rp n:/tree back
+diff -r --no-dereference tree back || fail "the copy differs"
+(cd tree && find . -printf '%p %m %l %T@\n' | grep -v 'link\|dangling' | sort) >wanted
+(cd back && find . -printf '%p %m %l %T@\n' | grep -v 'link\|dangling' | sort) >got
+same got wanted "modes or times differ"
+ns cp -r n:/tree n:/again
+ns cp -r n:/again out-again
+diff -r --no-dereference tree out-again || fail "the copy of the copy differs"
+
+ns ls n:/tree
+prints 'a
+dangling
+empty
+link
+one
+'
+ns ls -R n:/tree/a
+prints 'n:/tree/a:
+b
+two
+
+n:/tree/a/b:
+large
+nothing
+'
+ns ls -l n:/tree/one n:/tree/link
+grep -q '^-rw-r-----.* 4 20[0-9-]* [0-9:]* n:/tree/one$' out || fail "ls -l: $(cat out)"
+grep -q '^lrwxrwxrwx.* n:/tree/link -> a/two$' out || fail "ls -l: $(cat out)"
+ns ls n:/tree/one
+prints 'n:/tree/one
+'
+ns cat n:/tree/one n:/tree/link
+prints 'one
+two'
+ns find n:/tree --type f
+sort out -o out
+prints 'n:/tree/a/b/large
+n:/tree/a/b/nothing
+n:/tree/a/two
+n:/tree/one
+'
+ns find n:/tree --name '*w*'
+prints 'n:/tree/a/two
+'
+expect 2 "$deltafs" ns find n:/ --type x
+ns du -s n:/tree
+prints "700007	n:/tree
+"
+ns du n:/tree/a
+prints "700000	n:/tree/a/b
+700003	n:/tree/a
+"
+ns stat n:/tree/one
+stdout_has "0640"
+stdout_has "file"
+ns stat --json n:/tree/one n:/tree/link
+[ -z "${PYTHON3:-}" ] || "$PYTHON3" -c '
+import json
+one, link = json.load(open("out"))
+assert (one["path"], one["kind"], one["size"], one["mode"]) == ("n:/tree/one", "file", 4, "0640"), one
+assert (link["kind"], link["target"]) == ("link", "a/two"), link' || fail "stat --json: $(cat out)"
+
+# ---- What cp(1) refuses, and where it puts things ----
+expect 3 "$deltafs" ns cp n:/tree out2
+says "is a folder; -r copies it"
+expect 3 "$deltafs" ns cp -r n:/tree n:/tree/a
+says "cannot be copied into itself"
+expect 2 "$deltafs" ns cp tree/one one2
+says "is in a namespace"
+expect 3 "$deltafs" ns cp tree/one tree/a/two n:/tree/one
+says "several sources need one"
+expect 3 "$deltafs" ns cp -r tree/a n:/tree/one
+says "no folder takes its place"
+expect 3 "$deltafs" ns cp n:/tree/one n:/tree/one
+says "is the same file"
+expect 3 "$deltafs" ns cp n:/none x
+says "no such file"
+mkfifo pipe
+expect 3 "$deltafs" ns cp -r pipe n:/
+says "it is left out"
+head -c 9000000 /dev/zero >big
+expect 3 "$deltafs" ns cp big n:/
+says "at most 8388608"
+ns rm n:/big
+printf 'new' >one
+ns cp one n:/tree
+ns cat n:/tree/one
+prints 'new'
+ns cp one n:/named
+ns cp one tree/a/two n:/tree/empty
+ns ls n:/tree/empty
+prints 'one
+two
+'
+
+# ---- mkdir, mv, rm ----
+expect 3 "$deltafs" ns mkdir n:/x/y
+says "no such file or folder"
+ns mkdir -p n:/x/y/z n:/x/y
+expect 3 "$deltafs" ns mkdir n:/x
+says "exists already"
+expect 3 "$deltafs" ns mkdir -p n:/named
+says "exists already"
+ns mv n:/named n:/x
+ns mv n:/x/named n:/x/other
+ns mv n:/tree/one n:/tree/empty/two n:/x/y
+ns find n:/x
+sort out -o out
+prints 'n:/x
+n:/x/other
+n:/x/y
+n:/x/y/one
+n:/x/y/two
+n:/x/y/z
+'
+expect 3 "$deltafs" ns mv n:/x n:/x/y/z
+says "not possible"
+ns create m
+expect 3 "$deltafs" ns mv n:/x m:/
+says "in another namespace"
+ns cp -r n:/x m:/
+ns find m:/ --type f
+sort out -o out
+prints 'm:/x/other
+m:/x/y/one
+m:/x/y/two
+'
+expect 3 "$deltafs" ns rm n:/x
+says "-r removes it"
+ns rm -r n:/x n:/tree
+expect 3 "$deltafs" ns rm n:/x
+says "no such file or folder"
+ns rm -f n:/x
+expect 2 "$deltafs" ns rm
+ns ls n:/
+prints 'again
+'
+
+# ---- Each table is a directory, which the other commands check ----
+set -- n/t*
+[ $# -eq 2 ] || fail "tables: $*"
+expect 0 "$deltafs" verify "$@"
