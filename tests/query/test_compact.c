@@ -62,43 +62,99 @@ static void append_epoch(struct model *m, deltafs_dir *d, struct rng *r, enum ke
         model_keep(m, label);
 }
 
+/* The keys from `low` to `high`, or from one name to another (NULL: all). */
 struct ordered {
     struct model *model;
+    uint64_t low, high;
+    const char *first, *last;
+    struct deltafs_range epochs;
     uint64_t label, key;
+    char name[sizeof names[0]];
     size_t nth, count;
-    int is_bytes;
 };
+
+static int is_wanted(const struct ordered *o, const struct model_record *r)
+{
+    if (r->label < o->epochs.first || r->label > o->epochs.last)
+        return 0;
+    if (!o->model->is_bytes)
+        return r->key >= o->low && r->key <= o->high;
+    return !o->first || (strcmp(r->name, o->first) >= 0 && strcmp(r->name, o->last) <= 0);
+}
 
 /* Records come by epoch, key and the order of their appends. */
 static int ordered_record(const struct deltafs_record *record, void *arg)
 {
     struct ordered *o = arg;
     const struct model_record *want;
+    char name[sizeof names[0]] = "";
     size_t n = model_find(o->model, record->key, record->label, record->label, &want);
 
-    CHECK(o->count == 0 || record->label > o->label ||
-          (record->label == o->label && (o->is_bytes || record->key >= o->key)));
-    o->nth = o->count > 0 && record->label == o->label && record->key == o->key ? o->nth + 1 : 0;
-    CHECK(o->nth < n && model_is_value(&want[o->nth], record));
+    if (record->key_bytes && record->key_size < sizeof name)
+        memcpy(name, record->key_bytes, record->key_size);
+    int is_same = o->count > 0 && record->label == o->label && record->key == o->key;
+    CHECK(o->count == 0 || is_same || record->label > o->label ||
+          (record->label == o->label && (o->model->is_bytes ? strcmp(name, o->name) > 0 : record->key > o->key)));
+    o->nth = is_same ? o->nth + 1 : 0;
+    CHECK(o->nth < n && is_wanted(o, want) && model_is_value(&want[o->nth], record));
     o->label = record->label;
     o->key = record->key;
+    memcpy(o->name, name, sizeof name);
     o->count++;
     return 0;
 }
 
-static void check_ordered(struct model *m, deltafs_dir *d)
+static int scan_ordered(struct ordered *o, deltafs_dir *d)
 {
-    struct ordered o = {.model = m, .is_bytes = m->is_bytes};
-    const struct deltafs_range range = {1, 6};
-    size_t n = 0;
+    size_t first = o->first ? strlen(o->first) : 0, last = o->last ? strlen(o->last) : 0;
 
-    for (size_t i = 0; i < m->committed; i++)
-        n += m->record[i].label >= 1 && m->record[i].label <= 6;
-    if (m->is_bytes)
-        CHECK_CALL(d, deltafs_scan_range_bytes(d, NULL, 0, NULL, 0, &range, ordered_record, &o, NULL), DELTAFS_OK);
-    else
-        CHECK_CALL(d, deltafs_scan_range(d, 0, UINT64_MAX, &range, ordered_record, &o, NULL), DELTAFS_OK);
-    CHECK_IS(o.count, n);
+    return o->model->is_bytes
+               ? deltafs_scan_range_bytes(d, o->first, first, o->last, last, &o->epochs, ordered_record, o, NULL)
+               : deltafs_scan_range(d, o->low, o->high, &o->epochs, ordered_record, o, NULL);
+}
+
+/* The same, one record after the other. */
+static int iterate_ordered(struct ordered *o, deltafs_dir *d)
+{
+    size_t first = o->first ? strlen(o->first) : 0, last = o->last ? strlen(o->last) : 0;
+    const struct deltafs_record *record = NULL;
+    deltafs_iter *iter = NULL;
+    int status = o->model->is_bytes ? deltafs_iter_open_bytes(d, o->first, first, o->last, last, &o->epochs, &iter)
+                                    : deltafs_iter_open(d, o->low, o->high, &o->epochs, &iter);
+
+    while (status == DELTAFS_OK && (status = deltafs_iter_next(iter, &record)) == DELTAFS_OK && record)
+        ordered_record(record, o);
+    deltafs_iter_close(iter);
+    return status;
+}
+
+static void choose_ends(struct ordered *o, struct rng *r)
+{
+    const struct model_record *record = o->model->record;
+    uint64_t a = rng_below(r, o->model->committed), b = rng_below(r, o->model->committed);
+    int is_turned = o->model->is_bytes ? strcmp(record[a].name, record[b].name) > 0 : record[a].key > record[b].key;
+
+    o->low = record[is_turned ? b : a].key;
+    o->high = record[is_turned ? a : b].key;
+    o->first = record[is_turned ? b : a].name;
+    o->last = record[is_turned ? a : b].name;
+    o->epochs.first = rng_below(r, 10);
+    o->epochs.last = o->epochs.first + rng_below(r, 10);
+}
+
+/* All keys, and random ranges, of all epochs and of some. */
+static void check_ordered(struct model *m, deltafs_dir *d, struct rng *r)
+{
+    for (int turn = 0; turn < 12 && m->committed > 0; turn++) {
+        struct ordered o = {.model = m, .high = UINT64_MAX, .epochs = {1, 6}};
+        size_t wanted = 0;
+        if (turn > 1)
+            choose_ends(&o, r);
+        for (size_t i = 0; i < m->committed; i++)
+            wanted += (size_t)is_wanted(&o, &m->record[i]);
+        CHECK_CALL(d, turn % 2 ? iterate_ordered(&o, d) : scan_ordered(&o, d), DELTAFS_OK);
+        CHECK_IS(o.count, wanted);
+    }
 }
 
 /* All answers, of scans with little memory and of ranges too. */
@@ -118,7 +174,7 @@ static void check_answers(struct model *m, const char *path, struct rng *r)
     }
     d = unit_open(path);
     CHECK_IS(dir_reader(d, "test", NULL, &reader, &e), DELTAFS_OK);
-    check_ordered(m, d);
+    check_ordered(m, d, r);
     reader->memory = 1 << (15 + rng_below(r, 7)); /* a scan takes several passes */
     for (int i = 0; i < 8; i++) {
         uint64_t first = rng_below(r, 12), last = first + rng_below(r, 6);
