@@ -81,7 +81,7 @@ make_index() {
     rows_judge "$dir"
 }
 
-# compact HOW: all epochs, or some; one that was killed is done again. Later epochs may be appended to the new directory.
+# compact HOW: all epochs, or some; one that was killed is done again. Later epochs may be appended to what is new.
 compact() {
     [ "$epochs" -gt 0 ] || return
     first=1
