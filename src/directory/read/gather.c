@@ -516,7 +516,8 @@ static int gather_targets(struct stage *s, uint32_t from, uint32_t end, size_t *
         t->last = i;
         t->count++;
     }
-    qsort(target, *count, sizeof *target, target_compare);
+    if (*count > 1)
+        qsort(target, *count, sizeof *target, target_compare);
     return DELTAFS_OK;
 }
 
