@@ -398,17 +398,18 @@ struct deltafs_stat {
     size_t struct_size; /* see convention 7 */
     uint32_t version;   /* of the format on disk */
     uint32_t partitions;
-    const char *keys;   /* "u64" or "bytes" */
-    uint64_t epochs;    /* committed epochs */
-    uint64_t records;   /* in them */
-    uint64_t bytes_raw; /* of keys (8 bytes for a number) and values, as they were appended */
-    int64_t value_size; /* bytes of every value, or -1 if sizes differ */
-    const char *schema; /* "" if there is none; owned by the handle */
-    const char *uuid;   /* owned by the handle */
-    int is_closed;      /* whether its writer closed it */
-    const char *layout; /* "partitioned" or "local", as the option layout */
-    size_t attributes;  /* as many as deltafs_attribute_at has (deltafs_query.h) */
-    uint64_t compacted; /* so many epochs, the first ones, are stored together (deltafs_compact) */
+    const char *keys;        /* "u64" or "bytes" */
+    uint64_t epochs;         /* committed epochs */
+    uint64_t records;        /* in them */
+    uint64_t bytes_raw;      /* of keys (8 bytes for a number) and values, as they were appended */
+    int64_t value_size;      /* bytes of every value, or -1 if sizes differ */
+    const char *schema;      /* "" if there is none; owned by the handle */
+    const char *uuid;        /* owned by the handle */
+    int is_closed;           /* whether its writer closed it */
+    const char *layout;      /* "partitioned" or "local", as the option layout */
+    size_t attributes;       /* as many as deltafs_attribute_at has (deltafs_query.h) */
+    uint64_t compacted;      /* so many epochs, the first ones, are stored together (deltafs_compact) */
+    const char *partitioner; /* "hash" or "range", as the option partitioner */
 };
 
 struct deltafs_epoch_stat {
@@ -426,6 +427,10 @@ DELTAFS_API int deltafs_bytes_stored(deltafs_dir *dir, uint64_t *out);
 /* Get the properties of epoch number `i`, from 0 to epochs - 1, in the order of labels. DELTAFS_ERR_INVALID if there is
  * no such epoch. */
 DELTAFS_API int deltafs_epoch_stat(deltafs_dir *dir, uint64_t i, struct deltafs_epoch_stat *out);
+/* Get how evenly the records of each epoch are distributed over the partitions: those of the largest partition, divided
+ * by the mean; 0 for an epoch without records. `balance` has room for as many numbers as there are epochs. Compacted
+ * epochs are counted together. Reads the ends of all index logs. */
+DELTAFS_API int deltafs_balance(deltafs_dir *dir, double *balance);
 
 /* How many file operations a handle has made so far. Another thread may ask while a call works on the handle. */
 struct deltafs_io_stat {

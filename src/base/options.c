@@ -75,6 +75,11 @@ static const struct option_row rows[OPTION_COUNT] = {
                   "key of rows that are only padding, such as 0, and are not indexed; none: all rows are"},
          .high = UINT64_MAX - 1,
          .automatic = "none"},
+    [OPTION_PARTITIONER] =
+        {.info = {"partitioner", "hash or range", "hash",
+                  "what decides the partition of a key: its hash, or ranges of keys of about as many records each, "
+                  "taken from the epoch before; then a scan of a range of keys reads few partitions"},
+         .words = {[PARTITIONER_HASH] = "hash", [PARTITIONER_RANGE] = "range"}},
     [OPTION_PARTITIONS] = {.info = {"partitions", "1 to 1048576, or auto", "auto",
                                     "slices of the key space, each with logs of its own; auto: the number of ranks"},
                            .low = 1,

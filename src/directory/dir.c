@@ -428,7 +428,8 @@ int deltafs_stat(deltafs_dir *d, struct deltafs_stat *out)
                              .is_closed = m->is_closed,
                              .layout = m->is_local ? "local" : "partitioned",
                              .attributes = m->attributes.count,
-                             .compacted = m->compacted};
+                             .compacted = m->compacted,
+                             .partitioner = m->partitioner == PARTITIONER_RANGE ? "range" : "hash"};
     for (uint64_t i = 0; i < m->epoch_count; i++) {
         s.records += m->epoch[i].records;
         s.bytes_raw += m->epoch[i].bytes_raw;

@@ -106,6 +106,18 @@ static int serial_refuse(struct serial *s, uint64_t label, struct error *e)
     return e->status;
 }
 
+/* How the next epoch is placed. Without memory for that it is as this one. */
+static void serial_choose(struct serial *s)
+{
+    struct bytes sample = {.used = 0};
+
+    if (deltafs_private_writer_has_pivots(s->writer) &&
+        deltafs_private_writer_sample(s->writer, deltafs_private_writer_sampled(s->writer), &sample, error_ignored()) ==
+            DELTAFS_OK)
+        deltafs_private_writer_choose(s->writer, &sample);
+    buffer_fini(&sample.buffer);
+}
+
 static int serial_epoch_end(void *ctx, uint64_t label, struct error *e)
 {
     struct serial *s = ctx;
@@ -115,6 +127,7 @@ static int serial_epoch_end(void *ctx, uint64_t label, struct error *e)
     int status = serial_epoch_wait(s, e);
     if (status != DELTAFS_OK)
         return status;
+    serial_choose(s);
     deltafs_private_writer_end(s->writer, label);
     s->pending = 0;
     return s->is_async ? DELTAFS_OK : serial_commit(s, e);
@@ -171,12 +184,12 @@ static uint32_t serial_threads(void)
     return cpus < 2 ? THREADS_AUTO : cpus < SERIAL_THREADS_MOST ? cpus + 1 : SERIAL_THREADS_MOST;
 }
 
-/* The configuration of a directory that is to be made, or reopened: then *schema is to be freed. */
+/* The configuration of a directory that is to be made, or reopened: it refers to *facts, which are to be freed. */
 static int serial_configure(struct writer_config *c, const char *path, const deltafs_options *o, int is_reopening,
-                            char **schema, struct error *e)
+                            struct writer_facts *facts, struct error *e)
 {
     uint64_t partitions = deltafs_private_options_number(o, OPTION_PARTITIONS);
-    int status = is_reopening ? deltafs_private_writer_inspect(c, path, o, schema, e)
+    int status = is_reopening ? deltafs_private_writer_inspect(c, path, o, facts, e)
                               : deltafs_private_writer_configure(c, path, o, e);
 
     if (!is_reopening)
@@ -219,17 +232,17 @@ int serial_open_directory(const char *path, const deltafs_options *o, int is_reo
                           struct error *e)
 {
     struct writer_config c;
-    char *schema = NULL;
+    struct writer_facts facts = {0};
     struct serial *s = calloc(1, sizeof *s);
 
     if (!s)
         return error_no_memory(e, sizeof *s, "a writer");
-    int status = serial_configure(&c, path, o, is_reopening, &schema, e);
+    int status = serial_configure(&c, path, o, is_reopening, &facts, e);
     c.may_drop = may_drop;
     if (status == DELTAFS_OK)
         status = serial_open(s, &c, out, e);
     if (status != DELTAFS_OK)
         free(s);
-    free(schema);
+    deltafs_private_writer_facts_fini(&facts);
     return status;
 }

@@ -1,8 +1,9 @@
 /* Compaction: all records of some epochs are written to a new directory by key, and for each key by epoch, so that a
  * trajectory lies in one place.
  *
- * The new directory has the partitions of the old one, so no record changes its rank: each rank has a share of the
- * partitions. In each partition it takes one range of keys after the other, as wide as the writer has room for, and
+ * Each rank has a share of the new directory's partitions. By hash, they are those of the old one. By ranges of keys,
+ * all epochs get the pivots of the last of them, and a partition is read from all old ones that overlap it. In each
+ * partition a rank takes one range of keys after the other, as wide as the writer has room for, and
  * reads the range from one epoch after the other. The writer's sort is stable: it puts the records of a key side by
  * side and leaves them in the order in which they were read. A range becomes a run, so no key is in two of them (but
  * one that has more records than there is room for, or if values differ in size and those of the range are larger than
@@ -17,6 +18,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/crc32c.h"
 #include "base/path.h"
 #include "base/sized.h"
 #include "directory/dir.h"
@@ -33,6 +35,7 @@
 /* What a partition has of one epoch in one segment. */
 struct piece {
     const struct segment *segment;
+    struct part_reader *part;
     uint32_t first, end; /* epochs */
 };
 
@@ -42,7 +45,8 @@ struct compacting {
     deltafs_options *defaults;
     deltafs_dir *dir;
     struct reader *from;
-    uint32_t first, end; /* epochs */
+    uint32_t first, end;   /* epochs */
+    struct partitioner by; /* of the new directory */
     struct writer_config config;
     struct writer *writer;
     struct lease lease; /* on rank 0, until the writer has it */
@@ -179,6 +183,9 @@ static int piece_read(struct compacting *c, const struct piece *p, uint64_t low,
     unsigned shift = p->segment->footer.key_shift;
     int status = DELTAFS_OK;
 
+    if (c->scan.part != p->part)
+        window_fini(&c->scan.index_window);
+    c->scan.part = p->part;
     c->scan.first_epoch = p->first;
     c->scan.end_epoch = p->end;
     scan_begin(&c->scan, p->segment, low >> shift, high >> shift);
@@ -204,38 +211,52 @@ static int find_pieces(struct compacting *c, struct part_reader *p, uint32_t fir
     for (uint32_t i = 0; status == DELTAFS_OK && i < segments; i++) {
         status = memory_extend(NULL, &c->piece, c->pieces, &c->pieces_most, sizeof *c->piece, "segments", e);
         if (status == DELTAFS_OK)
-            c->piece[c->pieces++] = (struct piece){&segment[i], first, end};
+            c->piece[c->pieces++] = (struct piece){&segment[i], p, first, end};
         c->shift = segment[i].footer.key_shift > c->shift ? segment[i].footer.key_shift : c->shift;
     }
     return status;
 }
 
-/* Find all segments of a partition, in the order of epochs. */
-static int open_partition(struct compacting *c, uint32_t partition, struct error *e)
+/* Find all segments that can have records of a new partition, which has the keys from `low` to `high`, in the order of
+ * epochs. */
+static int open_partition(struct compacting *c, uint32_t partition, uint64_t low, uint64_t high, struct error *e)
 {
-    uint32_t compacted = c->from->manifest.compacted, next;
+    const struct manifest *m = &c->from->manifest;
+    uint32_t compacted = m->compacted, first = partition, last = partition, next;
     struct part_reader *p;
-    int status = reader_part(c->from, partition, &p, e);
+    int status = DELTAFS_OK;
 
     c->pieces = 0;
     c->shift = 0;
     for (uint32_t epoch = c->first; epoch < c->end && status == DELTAFS_OK; epoch = next) {
+        const struct partitioner by = manifest_partitioner(m, epoch, NULL);
         next = epoch + 1;
         if (epoch < compacted)
             next = compacted < c->end ? compacted : c->end;
-        status = find_pieces(c, p, epoch, next, e);
+        if (c->by.pivots)
+            partition_range(&by, low, high, &first, &last);
+        for (uint32_t i = first; i <= last && status == DELTAFS_OK; i++) {
+            status = reader_part(c->from, i, &p, e);
+            if (status == DELTAFS_OK)
+                status = find_pieces(c, p, epoch, next, e);
+        }
     }
     c->to = (struct scan_to){.fn = put_record, .arg = c};
-    c->scan = (struct scan){.reader = c->from, .part = p, .to = &c->to, .damages = &c->damages};
+    c->scan = (struct scan){.reader = c->from, .to = &c->to, .damages = &c->damages};
     return status;
 }
 
 static int compact_partition(struct compacting *c, uint32_t partition, struct error *e)
 {
-    int status = open_partition(c, partition, e);
+    uint64_t low, end;
 
-    for (uint64_t low = 0, high = 0; high < UINT64_MAX && status == DELTAFS_OK; low = high + 1) {
+    if (!partition_keys(&c->by, partition, &low, &end))
+        return DELTAFS_OK;
+    int status = open_partition(c, partition, low, end, e), is_last = 0;
+    for (uint64_t high; !is_last && status == DELTAFS_OK; low = high + 1) {
         high = range_end(c, low);
+        is_last = high >= end;
+        high = is_last ? end : high;
         for (size_t i = 0; i < c->pieces && status == DELTAFS_OK; i++)
             status = piece_read(c, &c->piece[i], low, high, e);
         if (status == DELTAFS_OK)
@@ -267,6 +288,16 @@ static int compact_share(struct compacting *c, struct error *e)
 
 /* ---- The old directory ---- */
 
+/* The pivots of the last epoch, or the first that there are. */
+static void choose_pivots(struct compacting *c)
+{
+    const struct manifest *m = &c->from->manifest;
+
+    c->by = manifest_partitioner(m, c->end - 1, NULL);
+    if (!c->by.pivots && m->pivots_count > 0)
+        c->by.pivots = m->pivots[0].key;
+}
+
 /* Open it, and find the epochs. Not collective. */
 static int open_source(struct compacting *c, const char *from, struct error *e)
 {
@@ -284,6 +315,8 @@ static int open_source(struct compacting *c, const char *from, struct error *e)
             "unused space",
             from);
     reader_epochs(c->from, c->options->range, &c->first, &c->end);
+    if (c->first < c->end)
+        choose_pivots(c);
     return c->first < c->end ? DELTAFS_OK
                              : error_set(e, DELTAFS_ERR_NOT_FOUND, "%s: has no epoch%s", from,
                                          c->options->range ? " with such a label" : "");
@@ -293,16 +326,19 @@ static int open_source(struct compacting *c, const char *from, struct error *e)
 static int agree_on_source(struct compacting *c, struct error *e)
 {
     int status = collective_agree(c->group, e);
-    uint64_t first = c->first, end = c->end, uuid = 0;
+    uint64_t first = c->first, end = c->end, uuid = 0, pivots = 0;
 
     if (status != DELTAFS_OK)
         return status;
     memcpy(&uuid, c->from->manifest.uuid, sizeof uuid);
     uuid >>= 1;
-    uint64_t most[] = {first, UINT32_MAX - first, end, UINT32_MAX - end, uuid, INT64_MAX - uuid};
-    status = collective_max(c->group, most, 6, e);
-    if (status == DELTAFS_OK &&
-        (most[0] != UINT32_MAX - most[1] || most[2] != UINT32_MAX - most[3] || most[4] != INT64_MAX - most[5]))
+    if (c->by.pivots)
+        pivots = crc32c(0, c->by.pivots, (c->by.partitions - 1) * sizeof *c->by.pivots) + UINT64_C(1);
+    uint64_t most[] = {first, UINT32_MAX - first, end,    UINT32_MAX - end,
+                       uuid,  INT64_MAX - uuid,   pivots, INT64_MAX - pivots};
+    status = collective_max(c->group, most, 8, e);
+    if (status == DELTAFS_OK && (most[0] != UINT32_MAX - most[1] || most[2] != UINT32_MAX - most[3] ||
+                                 most[4] != INT64_MAX - most[5] || most[6] != INT64_MAX - most[7]))
         status =
             error_set(e, DELTAFS_ERR_BUSY,
                       "%s: was written just now, and not all ranks see that yet; run the command again", c->from->path);
@@ -319,6 +355,9 @@ static int configure(struct compacting *c, const char *to, struct error *e)
     if (status == DELTAFS_OK)
         status = deltafs_private_writer_configure_like(&c->config, &c->from->manifest, to, o ? o : c->defaults, e);
     c->config.compacted = c->end - c->first;
+    c->config.pivots = c->by.pivots;
+    if (status == DELTAFS_OK && c->by.pivots)
+        status = reader_keep(c->from, c->by.partitions, e);
     c->config.sync = c->config.sync == SYNC_COMMIT ? SYNC_CLOSE : c->config.sync;
     if (c->config.memory == OPTION_AUTO)
         c->config.memory = MEMORY_DEFAULT;

@@ -128,9 +128,11 @@ static int candidates_find(struct candidates *c, const struct value_index *x, ui
 /* The largest code of an epoch; 0 if there is none. */
 static uint64_t index_largest(const struct value_index *x, uint32_t epoch)
 {
+    const struct partitioner by = manifest_partitioner(&x->reader->manifest, epoch, NULL);
     uint64_t largest = 0;
 
-    for (uint32_t i = 0; i < x->reader->manifest.partitions; i++) {
+    /* The last range has the largest, unless it is empty. */
+    for (uint32_t i = by.partitions; i-- > 0 && !(by.pivots && largest > 0);) {
         struct part_reader *part;
         struct segment *segment;
         uint32_t count;

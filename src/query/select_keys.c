@@ -2,7 +2,6 @@
 #include <string.h>
 #include "base/number.h"
 #include "directory/format/block.h"
-#include "directory/format/partition.h"
 #include "query/select_keys.h"
 
 static int key_compare(const void *a, const void *b)
@@ -15,14 +14,15 @@ static int key_compare(const void *a, const void *b)
     return order == 0 && x->size > 0 ? memcmp(x->bytes, y->bytes, x->size) : order;
 }
 
-/* A key, and its partition. */
+/* A key, and its partition by its hash; 0 where something else decides it, in each epoch in its own way. */
 static struct set_key key_of(const struct manifest *m, uint64_t number, const void *bytes, size_t size)
 {
     struct set_key k = {.number = number, .size = (uint32_t)size, .bytes = bytes};
 
     if (bytes)
         k.number = hash_bytes(bytes, size);
-    k.partition = partition_of(k.number, m->partitions);
+    if (m->partitioner == PARTITIONER_HASH)
+        k.partition = partition_by_hash(k.number, m->partitions);
     return k;
 }
 
@@ -125,14 +125,14 @@ void key_set_filter(struct key_set *s, const struct key_set *other, int is_in)
     s->count = n;
 }
 
-/* The first key whose partition is `partition` or above. */
-static size_t key_set_from(const struct key_set *s, uint64_t partition)
+/* The first key whose partition is `partition` or above, of those that are by ranges its number `number` or above. */
+static size_t key_set_from(const struct key_set *s, uint32_t partition, uint64_t number)
 {
     size_t low = 0, high = s->count;
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (s->key[middle].partition < partition)
+        if (compare_two(s->key[middle].partition, partition, s->key[middle].number, number) < 0)
             low = middle + 1;
         else
             high = middle;
@@ -140,8 +140,25 @@ static size_t key_set_from(const struct key_set *s, uint64_t partition)
     return low;
 }
 
-void key_set_part(const struct key_set *s, uint32_t partition, size_t *first, size_t *end)
+int key_set_part(const struct key_set *s, const struct manifest *m, uint32_t epoch, uint32_t partition, size_t *first,
+                 size_t *end)
 {
-    *first = key_set_from(s, partition);
-    *end = key_set_from(s, (uint64_t)partition + 1);
+    const struct partitioner by = manifest_partitioner(m, epoch, NULL);
+    uint64_t low, high;
+
+    *first = *end = 0;
+    if (m->partitioner == PARTITIONER_HASH) {
+        *first = key_set_from(s, partition, 0);
+        *end = key_set_from(s, partition + 1, 0);
+        return 1;
+    }
+    if (!by.pivots) {
+        *end = s->count;
+        return 0;
+    }
+    if (!partition_keys(&by, partition, &low, &high))
+        return 1;
+    *first = key_set_from(s, 0, low);
+    *end = high < UINT64_MAX ? key_set_from(s, 0, high + 1) : s->count;
+    return 1;
 }

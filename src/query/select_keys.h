@@ -14,7 +14,7 @@ struct set_key {
     uint8_t is_sure;      /* a record passes; if the key has several, another may not */
 };
 
-/* Each key once, sorted by partition, then by key. */
+/* Each key once, sorted by partition (0 where that depends on the epoch), then by key. */
 struct key_set {
     int is_given;
     size_t count;
@@ -35,7 +35,9 @@ void key_set_fini(struct key_set *s);
 int key_set_has(const struct key_set *s, const struct manifest *m, const struct deltafs_record *record);
 /* Keep the keys of `s` that are also in `other`, or are not. */
 void key_set_filter(struct key_set *s, const struct key_set *other, int is_in);
-/* The keys of a partition: *first <= i < *end. */
-void key_set_part(const struct key_set *s, uint32_t partition, size_t *first, size_t *end);
+/* The keys that may be in a partition of an epoch: *first <= i < *end. Returns whether others have been left out; if
+ * not, partition_of says which are in it. */
+int key_set_part(const struct key_set *s, const struct manifest *m, uint32_t epoch, uint32_t partition, size_t *first,
+                 size_t *end);
 
 #endif

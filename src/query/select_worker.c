@@ -218,8 +218,14 @@ static int worker_scan(struct worker *w, const struct deltafs_range *range, stru
     return w->error.status;
 }
 
+/* Whether a key is in the partition of the unit; `by` NULL: it is. */
+static int worker_has(const struct worker *w, const struct partitioner *by, const struct set_key *key)
+{
+    return !by || partition_of(by, key->number) == w->partition;
+}
+
 /* Take the records that an index has found, as far as it has all that is needed of them. */
-static int worker_take_found(struct worker *w, const struct set_key *key, size_t n)
+static int worker_take_found(struct worker *w, const struct set_key *key, size_t n, const struct partitioner *by)
 {
     const struct deltafs_select *s = w->select;
     const uint8_t *records = s->found[w->epoch - s->begin].records.bytes;
@@ -228,7 +234,7 @@ static int worker_take_found(struct worker *w, const struct set_key *key, size_t
 
     record.size = (size_t)s->reader->manifest.value_size;
     for (size_t i = 0; i < n && !stopped; i++) {
-        if (key[i].record == 0)
+        if (key[i].record == 0 || !worker_has(w, by, &key[i]))
             continue;
         record.key = key[i].number;
         carried_put(&s->carried, records + (key[i].record - 1) * s->carried.size, w->value.bytes);
@@ -291,7 +297,8 @@ static int worker_get_batch(struct worker *w, size_t n, int is_sure, struct erro
 }
 
 /* Look up the keys of which an index has found no records, those with records that pass for sure, or the others. */
-static int worker_get_some(struct worker *w, const struct set_key *key, size_t n, int is_sure, struct error *damage)
+static int worker_get_some(struct worker *w, const struct set_key *key, size_t n, const struct partitioner *by,
+                           int is_sure, struct error *damage)
 {
     const struct manifest *m = &w->select->reader->manifest;
     size_t count = 0, most = BATCH;
@@ -300,7 +307,7 @@ static int worker_get_some(struct worker *w, const struct set_key *key, size_t n
     if (is_sure && m->value_size > 0 && BATCH_BYTES / (size_t)m->value_size < most)
         most = BATCH_BYTES / (size_t)m->value_size + 1;
     for (size_t i = 0; i < n && status == DELTAFS_OK && !w->select->is_stopping; i++) {
-        if (key[i].record > 0 || key[i].is_sure != is_sure)
+        if (key[i].record > 0 || key[i].is_sure != is_sure || !worker_has(w, by, &key[i]))
             continue;
         w->key[count++] = (struct lookup_key){
             .partition = w->partition, .key = key[i].number, .bytes = key[i].bytes, .size = key[i].size};
@@ -315,16 +322,19 @@ static int worker_get_some(struct worker *w, const struct set_key *key, size_t n
 static int worker_get(struct worker *w, const struct key_set *only, struct error *damage)
 {
     const struct deltafs_select *s = w->select;
+    const struct manifest *m = &s->reader->manifest;
+    const struct partitioner all = manifest_partitioner(m, w->epoch, NULL), *by = NULL;
     size_t slice = w->unit % s->slices, at, end;
     int status = DELTAFS_OK;
 
-    key_set_part(only, w->partition, &at, &end);
+    if (!key_set_part(only, m, w->epoch, w->partition, &at, &end))
+        by = &all;
     const struct set_key *key = only->key + at + (end - at) * slice / s->slices;
     size_t n = (end - at) * (slice + 1) / s->slices - (end - at) * slice / s->slices;
     if (s->found)
-        status = worker_take_found(w, key, n);
+        status = worker_take_found(w, key, n, by);
     for (int is_sure = 1; is_sure >= 0 && status == DELTAFS_OK; is_sure--)
-        status = worker_get_some(w, key, n, is_sure, damage);
+        status = worker_get_some(w, key, n, by, is_sure, damage);
     return status;
 }
 

@@ -5,7 +5,6 @@
 #include "base/sized.h"
 #include "directory/dir.h"
 #include "directory/format/directory_format.h"
-#include "directory/format/partition.h"
 #include "directory/read/gather.h"
 #include "repair/repair_parts.h"
 
@@ -16,6 +15,7 @@ struct verify {
     int is_cut;      /* the manifest lacks lines, which was reported */
     int is_replaced; /* another directory is at the path, which was reported */
     /* While one partition's epoch is read: */
+    struct partitioner by;
     uint32_t partition;
     uint32_t epoch; /* of the last record */
     uint64_t records, bytes_raw;
@@ -49,7 +49,7 @@ static int verify_record(const struct deltafs_record *record, void *arg)
 {
     struct verify *v = arg;
 
-    if (partition_of(record->key, v->reader->manifest.partitions) != v->partition ||
+    if (partition_of(&v->by, record->key) != v->partition ||
         (v->is_ordered && record->key >> v->key_shift < v->last_key))
         v->is_misplaced = 1;
     v->last_key = record->key >> v->key_shift;
@@ -93,6 +93,7 @@ static void verify_epoch(struct verify *v, struct part_reader *p, uint32_t epoch
     v->records = v->bytes_raw = v->last_key = 0;
     v->is_misplaced = 0;
     v->epoch = epoch;
+    v->by = manifest_partitioner(&v->reader->manifest, epoch, NULL);
     if (damages_of(&v->damages, reader_epoch(v->reader, p, epoch, &segment, &segments, &e), &e) != DELTAFS_OK)
         return;
     v->is_ordered = segments == 1;

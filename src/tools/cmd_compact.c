@@ -181,9 +181,9 @@ static const struct command_option options[] = {
     {"quiet", 'q', NULL, "no progress bar, and no message at the end", NULL, offsetof(struct compact, is_quiet)},
     {0}};
 
-static const char *const refused[] = {"commit", "epoch",  "extents",   "hdf5",    "index",      "key",
-                                      "keys",   "layout", "old_label", "padding", "partitions", "progress",
-                                      "route",  "schema", "skip",      "stats",   "value_size", NULL};
+static const char *const refused[] = {
+    "commit",      "epoch",      "extents",  "hdf5",  "index",  "key",  "keys",  "layout",     "old_label", "padding",
+    "partitioner", "partitions", "progress", "route", "schema", "skip", "stats", "value_size", NULL};
 
 const struct command cmd_compact = {
     .name = "compact",

@@ -1,30 +1,64 @@
 /* deltafs info: what a directory, a logical file or an index has in it. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include "tools/attribute_text.h"
 #include "tools/cmd.h"
 #include "tools/target.h"
 
+/* Of each epoch, where partitions are ranges of keys: else, and if an index log cannot be read, NULL. */
+static double *info_balance(const struct target *t)
+{
+    double *balance =
+        strcmp(t->of_dir.partitioner, "range") == 0 ? calloc(t->of_dir.epochs + 1, sizeof *balance) : NULL;
+
+    if (balance && deltafs_balance(t->dir, balance) != DELTAFS_OK) {
+        text_fail(0, "%s", deltafs_errmsg(t->dir));
+        free(balance);
+        balance = NULL;
+    }
+    return balance;
+}
+
+static void info_epoch(const struct report *r, const struct deltafs_epoch_stat *e, int is_ranged, const double *balance)
+{
+    if (!r->is_json) {
+        printf("%20" PRIu64 " %16" PRIu64 " %16" PRIu64 " %16" PRIu64, e->label, e->records, e->bytes_raw,
+               e->bytes_stored);
+        if (balance)
+            printf(" %8.2f", *balance);
+        putchar('\n');
+        return;
+    }
+    printf("{\"label\": %" PRIu64 ", \"records\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"bytes_stored\": %" PRIu64,
+           e->label, e->records, e->bytes_raw, e->bytes_stored);
+    if (balance)
+        printf(", \"balance\": %.4f", *balance);
+    else if (is_ranged)
+        printf(", \"balance\": null");
+    putchar('}');
+}
+
 static void info_epochs(struct report *r, const struct target *t, const char *path)
 {
     uint64_t n = t->of_dir.epochs, stored = 0;
+    int is_ranged = strcmp(t->of_dir.partitioner, "range") == 0;
+    double *balance = info_balance(t);
 
     report_number(r, "epochs", NULL, n);
     report(r, NULL, "epochs", "[");
     if (!r->is_json && n > 0)
-        printf("\n%20s %16s %16s %16s\n", "label", "records", "bytes raw", "bytes stored");
+        printf("\n%20s %16s %16s %16s%s\n", "label", "records", "bytes raw", "bytes stored",
+               balance ? "  balance" : "");
     for (uint64_t i = 0; i < n; i++) {
         struct deltafs_epoch_stat e = {.struct_size = sizeof e};
         deltafs_epoch_stat(t->dir, i, &e);
         stored += e.bytes_stored;
         if (r->is_json)
-            printf("%s\n  {\"label\": %" PRIu64 ", \"records\": %" PRIu64 ", \"bytes\": %" PRIu64
-                   ", \"bytes_stored\": %" PRIu64 "}",
-                   i > 0 ? "," : "", e.label, e.records, e.bytes_raw, e.bytes_stored);
-        else
-            printf("%20" PRIu64 " %16" PRIu64 " %16" PRIu64 " %16" PRIu64 "\n", e.label, e.records, e.bytes_raw,
-                   e.bytes_stored);
+            printf("%s\n  ", i > 0 ? "," : "");
+        info_epoch(r, &e, is_ranged, balance ? &balance[i] : NULL);
     }
+    free(balance);
     if (r->is_json)
         putchar(']');
     /* A truncated log is not searched for here, but may be noticed. */

@@ -1,7 +1,7 @@
 /* A track jumps if a particle is farther from its place in the epoch before than light gets in the time between: then a
- * code has probably mixed up IDs. Records of a partition are read epoch by epoch, so two epochs are compared like two
- * sorted lists. If those need more than the option memory, a partition is read several times, for a slice of its keys
- * each time. */
+ * code has probably mixed up IDs. Records of a partition (by ranges of keys: of all) are read epoch by epoch, so two
+ * epochs are compared like two sorted lists. If those need more than the option memory, a partition is read several
+ * times, for a slice of its keys each time. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -36,6 +36,7 @@ struct continuity {
     deltafs_dir *dir;
     const char *path;
     int is_all;
+    int is_by_range;          /* then a key has no partition of its own, and all are read together */
     deltafs_columns *columns; /* x, y, z */
     int is_double[3];
     double low[3], size[3]; /* of the box; 0: not known */
@@ -278,9 +279,23 @@ static int take_record(const struct deltafs_record *record, void *arg)
     return 0;
 }
 
+/* Read a partition epoch by epoch, or all. */
+static int scan_slice(struct continuity *c, uint32_t partition)
+{
+    int stopped = 0, status = DELTAFS_OK;
+
+    if (!c->is_by_range)
+        return deltafs_scan_partition(c->dir, partition, NULL, take_record, c, &stopped);
+    for (size_t i = 0; i < c->moments && !stopped && status == DELTAFS_OK; i++) {
+        const struct deltafs_range epoch = {c->moment[i].label, c->moment[i].label};
+        status = deltafs_scan(c->dir, &epoch, take_record, c, &stopped);
+    }
+    return status;
+}
+
 static int check_slice(struct continuity *c, uint32_t partition)
 {
-    int stopped = 0, status = deltafs_scan_partition(c->dir, partition, NULL, take_record, c, &stopped);
+    int status = scan_slice(c, partition);
 
     if (status != DELTAFS_OK) {
         progress_wipe(&c->bar);
@@ -293,7 +308,7 @@ static int check_slice(struct continuity *c, uint32_t partition)
 }
 
 /* How many slices make the places of two epochs fit into the memory. */
-static uint32_t count_slices(deltafs_dir *d, const struct deltafs_stat *stat)
+static uint32_t count_slices(deltafs_dir *d, const struct deltafs_stat *stat, uint32_t partitions)
 {
     struct deltafs_memory_stat memory = {.struct_size = sizeof memory};
     struct deltafs_epoch_stat epoch = {.struct_size = sizeof epoch};
@@ -303,16 +318,17 @@ static uint32_t count_slices(deltafs_dir *d, const struct deltafs_stat *stat)
         return 1;
     for (uint64_t i = 0; i < stat->epochs && deltafs_epoch_stat(d, i, &epoch) == DELTAFS_OK; i++)
         most = epoch.records > most ? epoch.records : most;
-    return (uint32_t)(1 + most / stat->partitions * 2 * sizeof(struct place) / memory.limit);
+    return (uint32_t)(1 + most / partitions * 2 * sizeof(struct place) / memory.limit);
 }
 
 static int check_all(struct continuity *c, const struct deltafs_stat *stat)
 {
+    uint32_t partitions = c->is_by_range ? 1 : stat->partitions;
     int code = EXIT_OK;
 
-    c->slices = count_slices(c->dir, stat);
+    c->slices = count_slices(c->dir, stat, partitions);
     progress_begin(&c->bar, stat->records * c->slices, 1);
-    for (uint32_t p = 0; p < stat->partitions && code == EXIT_OK; p++)
+    for (uint32_t p = 0; p < partitions && code == EXIT_OK; p++)
         for (c->slice = 0; c->slice < c->slices && code == EXIT_OK; c->slice++)
             code = check_slice(c, p);
     progress_end(&c->bar);
@@ -345,6 +361,7 @@ int continuity_check(deltafs_dir *d, const char *path, int is_all)
     uint64_t label;
     int code = text_of_call(deltafs_stat(d, &stat));
 
+    c.is_by_range = code == EXIT_OK && strcmp(stat.partitioner, "range") == 0;
     if (code == EXIT_OK && strcmp(stat.keys, "bytes") == 0)
         code = text_fail(EXIT_TROUBLE, "verify: %s: --continuity is for keys that are numbers", path);
     if (code == EXIT_OK)

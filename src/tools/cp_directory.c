@@ -50,8 +50,11 @@ static int copy_create(struct directory_copy *c)
     char partitions[16], size[24];
     const struct {
         const char *name, *value;
-    } options[] = {
-        {"keys", c->stat.keys}, {"schema", c->stat.schema}, {"partitions", partitions}, {"value_size", size}};
+    } options[] = {{"keys", c->stat.keys},
+                   {"schema", c->stat.schema},
+                   {"partitioner", c->stat.partitioner},
+                   {"partitions", partitions},
+                   {"value_size", size}};
     deltafs_options *o;
     int status = deltafs_options_create(&o);
 

@@ -219,6 +219,7 @@ static void report_directory(struct report *r, const struct target *t)
             report(r, "value size", "value_size", r->is_json ? "null" : "any");
         else
             report_number(r, "value size", "value_size", (uint64_t)s->value_size);
+        report_text(r, "partitioner", "partitioner", s->partitioner);
         report_text(r, "schema", "schema", s->schema[0] || r->is_json ? s->schema : "none");
         if (s->compacted > 0)
             report(r, "compacted", NULL, "the first %" PRIu64 " epoch%s", s->compacted, text_plural(s->compacted));

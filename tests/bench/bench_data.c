@@ -23,7 +23,7 @@ static void make_ids(uint64_t *ids, size_t n, enum id_kind kind)
             ids[i] = (uint64_t)(i / share) << VPIC_SHIFT | i % share;
             break;
         case ID_GAPS:
-            while (partition_of(key, GAP_PARTITIONS) != 0)
+            while (partition_by_hash(key, GAP_PARTITIONS) != 0)
                 key++;
             ids[i] = key++;
             break;

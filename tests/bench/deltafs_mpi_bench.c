@@ -108,7 +108,7 @@ static size_t course_sink(void *arg, size_t n, const uint8_t *keys, size_t key_s
 
 static int owner_of(const struct course *c, uint64_t key)
 {
-    return (int)partition_of(key, (uint32_t)c->ranks);
+    return (int)partition_by_hash(key, (uint32_t)c->ranks);
 }
 
 static void course_fill(struct course *c)

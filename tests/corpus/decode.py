@@ -7,7 +7,9 @@ decode.py structure DIR    every structure of the files, field by field, without
 Both check all that the page says must be so, and end with a message and 3 where it is not.
 """
 
+import itertools
 import os
+import re
 import struct
 import sys
 
@@ -193,6 +195,7 @@ class Manifest:
         self.uuid = self.partitions = self.schema = self.tail = self.strips = None
         self.compacted = 0
         self.epochs = []
+        self.pivots = {}  # of the epochs from a number on
         self.jobs = []
         self.lacks_job = False
         self.lines = []
@@ -207,6 +210,11 @@ class Manifest:
         need(self.partitions, "manifest: no directory")
         need(not self.is_local or self.jobs, "manifest: no job")
         need(len(self.epochs) >= self.compacted, "manifest: the compaction did not end")
+
+    def partition(self, epoch, key):
+        """That of a key that is a number."""
+        pivots = [self.pivots[first] for first in self.pivots if first <= epoch]
+        return sum(pivot <= key for pivot in pivots[-1]) if pivots else partition_of(key, self.partitions)
 
     @staticmethod
     def sealed(line):
@@ -229,10 +237,14 @@ class Manifest:
             self.uuid = bytes.fromhex(fields["uuid"].replace("-", ""))
             need(len(self.uuid) == 16, "manifest: uuid")
         elif word == "Directory":
-            need(fields["keys"] in ("u64", "bytes") and fields["partitioner"] == "xxh3", "manifest: not known")
+            need(fields["keys"] in ("u64", "bytes"), "manifest: not known")
+            need(fields["partitioner"] in ("xxh3", "range"), "manifest: not known")
+            self.is_ranged = fields["partitioner"] == "range"
             self.keys_are_bytes = fields["keys"] == "bytes"
             self.partitions = int(fields["partitions"])
-            need(1 <= self.partitions <= 1048576, "manifest: partitions")
+            need(1 <= self.partitions <= (65536 if self.is_ranged else 1048576), "manifest: partitions")
+            need(not self.is_ranged or fields["keys"] == "u64", "manifest: ranges")
+            need(not self.is_ranged or fields.get("kind") != "index", "manifest: ranges")
             need(fields.get("place", "local") == "local", "manifest: place")
             self.is_local = "place" in fields
             size = fields["value_size"]
@@ -246,6 +258,15 @@ class Manifest:
             need(not self.epochs and not self.is_local and not self.compacted, "manifest: compacted")
             self.compacted = int(fields["epochs"])
             need(1 <= self.compacted <= 4294967294, "manifest: compacted epochs")
+        elif word == "Pivots":
+            steps = fields["keys"].split(",")
+            need(self.is_ranged and len(steps) == self.partitions - 1 > 0, "manifest: pivots")
+            need(all(re.fullmatch("[0-9a-f]{1,16}", step) for step in steps), "manifest: a pivot")
+            need(len(self.epochs) not in self.pivots, "manifest: pivots twice")
+            need(not 0 < len(self.epochs) < self.compacted, "manifest: pivots amid the compacted epochs")
+            pivots = list(itertools.accumulate(int(step, 16) for step in steps))
+            need(pivots[-1] < 1 << 64, "manifest: a pivot")
+            self.pivots[len(self.epochs)] = pivots
         elif word == "Local":
             job = {name: int(fields[name]) for name in ("epochs", "first", "writers", "bits", "read")}
             need(self.is_local and job["epochs"] == len(self.epochs), "manifest: a job")
@@ -608,7 +629,7 @@ class Partition:
         if self.m.is_local:
             stored = self.places.value(f["epoch"], key, stored)
         if not self.m.keys_are_bytes:
-            need(partition_of(key, self.m.partitions) == self.number, "a key is in a wrong partition")
+            need(self.m.partition(f["epoch"], key) == self.number, "a key is in a wrong partition")
             return key, stored
         n = stored[0] if stored else 0
         need(n >= 1 and len(stored) > n, "a record: its key")

@@ -58,6 +58,7 @@ static void make_folder(struct maker *m)
     struct manifest facts = {.keys = m->config.keys,
                              .partitions = m->config.partitions,
                              .value_size = m->config.caller_size,
+                             .partitioner = m->config.partitioner,
                              .schema = (char *)(uintptr_t)m->config.schema,
                              .strips = m->config.strips,
                              .compacted = m->config.compacted,
@@ -177,7 +178,8 @@ static void put_name(struct maker *m, const void *name, size_t name_size, const 
 static void end_run(struct maker *m)
 {
     static uint64_t a[TABLE_RECORDS], b[TABLE_RECORDS];
-    const struct sort_partitions all = {1, 0, 1};
+    const struct partitioner by = {.partitions = 1};
+    const struct sort_partitions all = {&by, 0, 1};
     const struct memtable *t = &m->table;
     const struct sort_input in = {t->count, t->keys, t->value_size >= 0 ? t->arena : NULL, (size_t)t->value_size};
     const struct sorted records = sort_records(&in, &all, a, b);
@@ -783,7 +785,7 @@ static void make_reopened(struct maker *m, const char *folder, const char *name)
     reopen(m, writer, SPLIT);
     for (uint64_t epoch = 3; epoch < 5; epoch++) {
         for (uint64_t i = 0; i < 60; i++) {
-            m->writer = writer[partition_of(2 * i, PARTITIONS) >= SPLIT];
+            m->writer = writer[partition_by_hash(2 * i, PARTITIONS) >= SPLIT];
             put_noise(m, 2 * i, i + epoch);
         }
         end_both(m, writer, 10 * epoch);
@@ -810,7 +812,7 @@ static void make_local(struct maker *m, const char *folder, const char *name)
             uint64_t key = i * 37 % 101;
             uint8_t value[8];
             put_u64(value, noise(i + epoch));
-            put_local(m, writer[i % 3 == 0], writer[partition_of(key, 2)], key, value, sizeof value);
+            put_local(m, writer[i % 3 == 0], writer[partition_by_hash(key, 2)], key, value, sizeof value);
         }
         end_both(m, writer, 10 * epoch);
     }
@@ -864,6 +866,36 @@ static void make_attributes(struct maker *m, const char *folder, const char *nam
     finish(m);
 }
 
+/* The next epochs are placed by these pivots; *deltafs_private_writer_chosen has before them that they are chosen. */
+static void place(struct maker *m, const uint64_t *pivots)
+{
+    size_t n;
+    uint64_t *chosen = deltafs_private_writer_chosen(m->writer, &n);
+
+    chosen[0] = 1;
+    memcpy(chosen + 1, pivots, n - sizeof *chosen);
+}
+
+/* Partitions by ranges of keys: an epoch by hash, one that all four ranges have keys of, and one whose pivots leave two
+ * of them empty. */
+static void make_ranges(struct maker *m, const char *folder, const char *name)
+{
+    static const uint64_t pivots[2][3] = {{1000, 2000, UINT64_MAX}, {500, 500, UINT64_C(1) << 40}};
+
+    maker_configure(m, folder, name, KEYS_U64, 4, 8, "", CODEC_NONE, 4096);
+    m->config.partitioner = PARTITIONER_RANGE;
+    make_folder(m);
+    begin(m);
+    for (uint64_t epoch = 0; epoch < 3; epoch++) {
+        for (uint64_t i = 0; i < 40; i++)
+            put_noise(m, i < 39 ? 997 * i % 3000 : UINT64_MAX, i + epoch);
+        if (epoch < 2)
+            place(m, pivots[epoch]);
+        end_epoch(m, epoch + 1);
+    }
+    finish(m);
+}
+
 static const struct {
     const char *name;
     void (*make)(struct maker *m, const char *folder, const char *name); /* NULL: no longer written so */
@@ -897,6 +929,7 @@ static const struct {
     {"attributes", make_attributes},
     {"strips", make_strips},
     {"compacted", make_compacted},
+    {"ranges", make_ranges},
 };
 
 int main(int argc, char **argv)

@@ -33,6 +33,7 @@ static void test_no_place_for_the_answer(void **state)
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
     d = unit_open(path);
     REFUSED(d, deltafs_stat(d, NULL), DELTAFS_ERR_INVALID, "deltafs_stat: out must be given");
+    REFUSED(d, deltafs_balance(d, NULL), DELTAFS_ERR_INVALID, "deltafs_balance: balance must be given");
     REFUSED(d, deltafs_bytes_stored(d, NULL), DELTAFS_ERR_INVALID, "deltafs_bytes_stored: out must be given");
     REFUSED(d, deltafs_epoch_stat(d, 0, NULL), DELTAFS_ERR_INVALID, "deltafs_epoch_stat: out must be given");
     CHECK_CALL(d, deltafs_verify(d, NULL, NULL, NULL), DELTAFS_OK);

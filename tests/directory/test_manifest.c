@@ -269,7 +269,7 @@ static void test_versions(void **state)
     assert_int_equal(
         read_lines(&m, &e, HEAD, "Directory keys=strange partitioner=xxh3 partitions=7 value_size=8", NULL),
         DELTAFS_ERR_VERSION);
-    assert_int_equal(read_lines(&m, &e, HEAD, "Directory keys=u64 partitioner=range partitions=7 value_size=8", NULL),
+    assert_int_equal(read_lines(&m, &e, HEAD, "Directory keys=u64 partitioner=curve partitions=7 value_size=8", NULL),
                      DELTAFS_ERR_VERSION);
 }
 
@@ -345,6 +345,9 @@ static void test_malformed(void **state)
         "Directory keys=u64 partitions=7 value_size=8",
         "Directory partitioner=xxh3 partitions=7 value_size=8",
         "Directory keys=u64 partitioner=xxh3xxh3xxh3xxh3xxh3xxh3xxh3xxh3xxh3 partitions=7 value_size=8",
+        "Directory keys=bytes partitioner=range partitions=7 value_size=8",
+        "Directory keys=u64 partitioner=range partitions=65537 value_size=8",
+        "Directory keys=u64 partitioner=range partitions=7 value_size=8 kind=index",
         "Epoch number=0 label=1 records=1 raw=1 stored=1",
         "note before its time",
         "close epochs=0 tail=0",
@@ -375,6 +378,97 @@ static void test_malformed(void **state)
     assert_int_equal(read_lines(&m, &e, HEAD, DIRECTORY, "Epoch number=0 label=1 records=1 raw=1 stored=1",
                                 "Compacted epochs=1", NULL),
                      DELTAFS_ERR_DAMAGED);
+}
+
+#define RANGES  "Directory keys=u64 partitioner=range partitions=4 value_size=8"
+#define EPOCH_0 "Epoch number=0 label=5 records=1 raw=1 stored=1"
+#define EPOCH_1 "Epoch number=1 label=6 records=1 raw=1 stored=1"
+#define EPOCH_2 "Epoch number=2 label=7 records=1 raw=1 stored=1"
+
+static void check_pivots(const struct manifest *m, uint64_t epoch, uint64_t first, uint64_t last, uint64_t end)
+{
+    uint64_t until;
+    const struct partitioner by = manifest_partitioner(m, epoch, &until);
+
+    CHECK_IS(by.partitions, 4);
+    CHECK(by.pivots && by.pivots[0] == first && by.pivots[2] == last);
+    CHECK(until == end);
+}
+
+/* Pivots hold for the epochs behind them, up to the next ones; and they are read as they were written. */
+static void test_pivots(void **state)
+{
+    static const uint64_t written[][3] = {
+        {0, 0, 0}, {1, 1, UINT64_MAX}, {UINT64_MAX, UINT64_MAX, UINT64_MAX}, {5, 17, 1 << 20}};
+    struct io_file file;
+    struct manifest m;
+    struct error e;
+    uint64_t end;
+
+    (void)state;
+    CHECK_IS(read_lines(&m, &e, HEAD, RANGES, EPOCH_0, "Pivots keys=a,0,ff", EPOCH_1, EPOCH_2, "open epochs=3",
+                        "Pivots keys=0,fffffffffffffffe,1", NULL),
+             DELTAFS_OK);
+    CHECK(manifest_partitioner(&m, 0, &end).pivots == NULL && end == 1);
+    check_pivots(&m, 1, 10, 265, 3);
+    check_pivots(&m, 2, 10, 265, 3);
+    check_pivots(&m, 3, 0, UINT64_MAX, UINT64_MAX);
+    manifest_fini(&m);
+    CHECK_IS(read_lines(&m, &e, HEAD, RANGES, "Compacted epochs=2", "Pivots keys=1,2,3", EPOCH_0, EPOCH_1,
+                        "Pivots keys=4,5,6", EPOCH_2, NULL),
+             DELTAFS_OK);
+    check_pivots(&m, 0, 1, 6, 2);
+    check_pivots(&m, 1, 1, 6, 2);
+    check_pivots(&m, 2, 4, 15, UINT64_MAX);
+    manifest_fini(&m);
+    for (size_t i = 0; i < sizeof written / sizeof written[0]; i++) {
+        CHECK_IS(read_lines(&m, &e, HEAD, RANGES, EPOCH_0, NULL), DELTAFS_OK);
+        uint64_t size = m.size;
+        manifest_fini(&m);
+        CHECK_IS(io_file_open(&io, unit_path(MANIFEST_NAME), O_RDWR, &file, &e), DELTAFS_OK);
+        CHECK_IS(manifest_append_pivots(&file, &size, written[i], 3, 1, &e), DELTAFS_OK);
+        CHECK_IS(io_file_close(&file, &e), DELTAFS_OK);
+        CHECK_IS(read_back(&m, &e), DELTAFS_OK);
+        CHECK_IS(m.size, size);
+        CHECK_IS(m.pivots_count, 1);
+        CHECK(memcmp(m.pivots[0].key, written[i], sizeof written[i]) == 0);
+        manifest_fini(&m);
+    }
+}
+
+static void test_malformed_pivots(void **state)
+{
+    static const char *const lines[] = {
+        "Pivots",
+        "Pivots keys=",
+        "Pivots keys=1,2",
+        "Pivots keys=1,2,3,4",
+        "Pivots keys=1,2,3,",
+        "Pivots keys=1,,3",
+        "Pivots keys=1,2,g",
+        "Pivots keys=1,2,A",
+        "Pivots keys=1,2,0x3",
+        "Pivots keys=1,2,-3",
+        "Pivots keys=1,2;3",
+        "Pivots keys=1,2, 3",
+        "Pivots keys=1,2,ffffffffffffffff",
+        "Pivots keys=1,2,10000000000000000",
+    };
+    struct manifest m;
+    struct error e;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
+        if (read_lines(&m, &e, HEAD, RANGES, lines[i], NULL) != DELTAFS_ERR_DAMAGED)
+            fail_msg("'%s' was taken", lines[i]);
+    CHECK_IS(read_lines(&m, &e, HEAD, DIRECTORY, "Pivots keys=1,1,1,1,1,1", NULL), DELTAFS_ERR_DAMAGED);
+    CHECK_IS(read_lines(&m, &e, HEAD, "Directory keys=u64 partitioner=range partitions=1 value_size=8",
+                        "Pivots keys=", NULL),
+             DELTAFS_ERR_DAMAGED);
+    CHECK_IS(read_lines(&m, &e, HEAD, "Pivots keys=1,2,3", RANGES, NULL), DELTAFS_ERR_DAMAGED);
+    CHECK_IS(read_lines(&m, &e, HEAD, RANGES, "Pivots keys=1,2,3", "Pivots keys=1,2,4", NULL), DELTAFS_ERR_DAMAGED);
+    CHECK_IS(read_lines(&m, &e, HEAD, RANGES, "Compacted epochs=2", EPOCH_0, "Pivots keys=1,2,3", NULL),
+             DELTAFS_ERR_DAMAGED);
 }
 
 static void test_label_order(void **state)
@@ -531,6 +625,8 @@ int main(void)
         cmocka_unit_test(test_versions),
         cmocka_unit_test(test_unknown_is_skipped),
         cmocka_unit_test(test_malformed),
+        cmocka_unit_test(test_pivots),
+        cmocka_unit_test(test_malformed_pivots),
         cmocka_unit_test(test_label_order),
         cmocka_unit_test(test_not_ours),
         cmocka_unit_test(test_forged),

@@ -144,11 +144,17 @@ static void test_random(void **state)
     static const struct {
         const char *partitions, *value_size, *layout, *memory, *block;
         uint32_t records;
+        const char *partitioner;
     } cases[] = {
-        {"1", "any", "partitioned", "64M", "4K", 6000},  {"3", "12", "partitioned", "64M", "16K", 9000},
-        {"40", "any", "partitioned", "64M", "4K", 6000}, /* more than are kept open otherwise */
-        {"3", "any", "local", "64M", "4K", 5000},        {"40", "12", "local", "64M", "4K", 5000},
-        {"2", "0", "partitioned", "8M", "64K", 300000}, /* several segments */
+        {"1", "any", "partitioned", "64M", "4K", 6000, "hash"},
+        {"3", "12", "partitioned", "64M", "16K", 9000, "hash"},
+        {"40", "any", "partitioned", "64M", "4K", 6000, "hash"}, /* more than are kept open otherwise */
+        {"3", "any", "local", "64M", "4K", 5000, "hash"},
+        {"40", "12", "local", "64M", "4K", 5000, "hash"},
+        {"2", "0", "partitioned", "8M", "64K", 300000, "hash"}, /* several segments */
+        {"3", "any", "partitioned", "64M", "4K", 5000, "range"},
+        {"40", "12", "partitioned", "64M", "4K", 5000, "range"},
+        {"7", "any", "local", "64M", "4K", 5000, "range"},
     };
     struct rng r = rng_init(331);
 
@@ -157,9 +163,9 @@ static void test_random(void **state)
         struct model m = {0};
         const char *path = unit_path("random"), *size = cases[i].value_size;
         int is_large = cases[i].records > 100000;
-        deltafs_dir *d =
-            unit_create(path, unit_options("partitions", cases[i].partitions, "value_size", size, "layout",
-                                           cases[i].layout, "memory", cases[i].memory, "block", cases[i].block, NULL));
+        deltafs_dir *d = unit_create(path, unit_options("partitions", cases[i].partitions, "value_size", size, "layout",
+                                                        cases[i].layout, "memory", cases[i].memory, "block",
+                                                        cases[i].block, "partitioner", cases[i].partitioner, NULL));
         for (uint64_t epoch = 0; epoch < (is_large ? 1 : 5); epoch++) {
             enum key_kind kind = is_large ? KEYS_SPARSE : (enum key_kind)((i + epoch) % KEYS_KINDS);
             int64_t bytes = strcmp(size, "any") == 0 ? -1 : atoll(size);

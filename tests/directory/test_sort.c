@@ -64,7 +64,7 @@ static void check_sort(const uint64_t *all, uint32_t count, struct sort_partitio
 
     CHECK(keys && want);
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t partition = partition_of(all[i], p.all);
+        uint32_t partition = partition_of(p.by, all[i]);
         if (partition - p.first >= p.count)
             continue;
         want[n] = (struct slow_record){all[i], partition, n};
@@ -86,13 +86,21 @@ static void check_sort(const uint64_t *all, uint32_t count, struct sort_partitio
     free(want);
 }
 
+static void check_sort_of(const uint64_t *keys, uint32_t n, uint32_t all, uint32_t first, uint32_t count)
+{
+    const struct partitioner by = {.partitions = all};
+
+    check_sort(keys, n, (struct sort_partitions){&by, first, count});
+}
+
 static void check_sorts(const uint64_t *keys, uint32_t n)
 {
-    static const struct sort_partitions partitions[] = {
-        {1, 0, 1}, {2, 0, 2}, {1000, 0, 1000}, {1000, 300, 257}, {1 << 20, 0, 1 << 20}, {7, 6, 1}};
+    static const struct {
+        uint32_t all, first, count;
+    } partitions[] = {{1, 0, 1}, {2, 0, 2}, {1000, 0, 1000}, {1000, 300, 257}, {1 << 20, 0, 1 << 20}, {7, 6, 1}};
 
     for (size_t p = 0; p < sizeof partitions / sizeof partitions[0]; p++)
-        check_sort(keys, n, partitions[p]);
+        check_sort_of(keys, n, partitions[p].all, partitions[p].first, partitions[p].count);
 }
 
 static void test_sort_random(void **state)
@@ -129,8 +137,8 @@ static void test_sort_bits(void **state)
             uint64_t same = rng_next(&r);
             for (uint32_t i = 0; i < N; i++)
                 keys[i] = same ^ rng_below(&r, 32) << low ^ rng_below(&r, 300) << high;
-            check_sort(keys, N, (struct sort_partitions){1, 0, 1});
-            check_sort(keys, N, (struct sort_partitions){9, 0, 9});
+            check_sort_of(keys, N, 1, 0, 1);
+            check_sort_of(keys, N, 9, 0, 9);
         }
     }
 }
@@ -162,6 +170,7 @@ static void test_sort_orders(void **state)
 /* As many records as there may be shares for, and more. */
 static void test_sort_many(void **state)
 {
+    const struct partitioner by = {.partitions = 1};
     const uint32_t n = 4300000;
     uint64_t *keys = malloc(n * sizeof *keys), *a = malloc(n * sizeof *a), *b = malloc(n * sizeof *b);
 
@@ -170,7 +179,7 @@ static void test_sort_many(void **state)
     for (uint32_t i = 0; i < n; i++)
         keys[i] = (uint64_t)i * 7919 % n; /* n is no multiple of it: all differ */
     const struct sorted got =
-        sort_records(&(struct sort_input){.count = n, .keys = keys}, &(struct sort_partitions){1, 0, 1}, a, b);
+        sort_records(&(struct sort_input){.count = n, .keys = keys}, &(struct sort_partitions){&by, 0, 1}, a, b);
     for (uint32_t i = 0; i < n; i++)
         CHECK(got.keys[i] == i && got.order[i] < n && keys[got.order[i]] == i);
     free(keys);

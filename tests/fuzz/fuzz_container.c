@@ -90,6 +90,9 @@ static void use_container(void)
         deltafs_verify(d, NULL, NULL, &counts);
     if (stat.partitions < 4)
         deltafs_bytes_stored(d, &stored);
+    double balance[100];
+    if (stat.partitions < 4 && stat.epochs < 100)
+        deltafs_balance(d, balance);
     FUZZ_CHECK(deltafs_close(d) == DELTAFS_OK);
 }
 

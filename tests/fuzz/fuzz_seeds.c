@@ -14,10 +14,10 @@
 
 #define SEED_MAX (16u << 10) /* bytes; longer inputs only slow a fuzzer down */
 
-static const char *const golden[] = {"any_plain", "dense",  "empty",   "ends",        "example",     "later",
-                                     "names",     "none",   "open",    "no_fences",   "names_fixed", "nothing",
-                                     "plain",     "planes", "repeats", "runs",        "segments",    "structured",
-                                     "torn",      "wide",   "local",   "local_names", "strips",      "compacted"};
+static const char *const golden[] = {"any_plain",   "dense",  "empty",     "ends",        "example", "later", "names",
+                                     "none",        "open",   "no_fences", "names_fixed", "nothing", "plain", "planes",
+                                     "repeats",     "runs",   "segments",  "structured",  "torn",    "wide",  "local",
+                                     "local_names", "strips", "compacted", "ranges"};
 
 struct seed {
     uint8_t bytes[3 * SEED_MAX];

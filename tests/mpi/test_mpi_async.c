@@ -186,6 +186,7 @@ int main(int argc, char **argv)
     folder = argv[1];
     test_overlap("overlap", "value_size=40 memory=8M commit=async", 3000);
     test_overlap("many", "value_size=40 memory=8M sync=none commit=async partitions=7 threads=1", 10000);
+    test_overlap("range", "value_size=40 memory=8M sync=none commit=async partitions=7 partitioner=range", 3000);
     test_overlap("alone", "value_size=40 memory=8M sync=none commit=async threads=0", 500);
     test_labels("labels");
     for (int call = 0; call < 3; call++) {

@@ -71,7 +71,7 @@ static void choose_keys(void)
     uint32_t found = 0;
 
     for (uint64_t key = 0; found < (1u << RANKS) - 1; key++) {
-        uint32_t owner = partition_of(key, RANKS);
+        uint32_t owner = partition_by_hash(key, RANKS);
         keys_of[owner] = key;
         found |= 1u << owner;
     }

@@ -72,7 +72,7 @@ static size_t store(void *arg, size_t n, const uint8_t *keys, size_t key_stride,
         memcpy(&v, values + i * value_stride, sizeof v);
         memcpy(&key, keys + i * key_stride, sizeof key);
         uint32_t from = (uint32_t)(v >> 32) % RANKS_MAX;
-        CHECK(size == 8 && partition_of(key, ranks) == rank);
+        CHECK(size == 8 && partition_by_hash(key, ranks) == rank);
         CHECK((uint32_t)v == next[from]);
         next[from]++;
     }
@@ -116,7 +116,7 @@ static void choose_keys(void)
     uint32_t n[RANKS_MAX] = {0}, full = 0;
 
     for (uint64_t key = 0; full < ranks; key++) {
-        uint32_t owner = partition_of(key, ranks);
+        uint32_t owner = partition_by_hash(key, ranks);
         if (n[owner] < KEYS) {
             keys_of[owner][n[owner]++] = key;
             full += n[owner] == KEYS;

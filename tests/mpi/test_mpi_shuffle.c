@@ -95,9 +95,10 @@ static void case_make(uint64_t number, unsigned scale, struct plan *p, char *opt
     p->subfiles = 1 + p->records * (uint32_t)check_ranks / (1 + (uint32_t)(plan_random(seed, 8) % 6));
     if (p->value_size >= 0)
         snprintf(value_size, sizeof value_size, "%lld", (long long)p->value_size);
-    snprintf(options, n, "value_size=%s partitions=%s %s sync=%s codec=%s layout=%s%s", value_size,
-             partitions[(number + number / 5) % 5], memory, number % 8 == 0 ? "commit" : "none",
-             number % 7 == 0 ? "none" : "snappy", plan_random(seed, 12) % 3 ? "partitioned" : "local", layout);
+    snprintf(options, n, "value_size=%s partitions=%s partitioner=%s %s sync=%s codec=%s layout=%s%s", value_size,
+             partitions[(number + number / 5) % 5], number % 3 == 1 ? "range" : "hash", memory,
+             number % 8 == 0 ? "commit" : "none", number % 7 == 0 ? "none" : "snappy",
+             plan_random(seed, 12) % 3 ? "partitioned" : "local", layout);
 }
 
 static void case_run(uint64_t number, unsigned scale, const char *folder)

@@ -163,7 +163,7 @@ static uint64_t append_for(deltafs_dir *dir, int to, uint64_t first, uint64_t n,
     uint8_t value[VALUE_MOST] = {0};
 
     for (; n > 0; first++) {
-        if (partition_of(first, (uint32_t)check_ranks) != (uint32_t)to)
+        if (partition_by_hash(first, (uint32_t)check_ranks) != (uint32_t)to)
             continue;
         CHECK_STATUS(DELTAFS_OK, deltafs_append(dir, first, value, size), dir);
         n--;

@@ -197,15 +197,28 @@ static const struct {
               {"u64", "local", "24", "2", KEYS_CLUSTERED},   {"u64", "partitioned", "0", "2", KEYS_SPARSE},
               {"u64", "partitioned", "3", "1", KEYS_FEW},    {"bytes", "partitioned", "any", "2", KEYS_FEW},
               {"bytes", "local", "12", "1", KEYS_FEW},       {"u64", "partitioned", "40", "2", KEYS_ENDS},
-              {"bytes", "partitioned", "30", "1", KEYS_FEW}};
+              {"bytes", "partitioned", "30", "1", KEYS_FEW}, {"u64", "partitioned", "24", "5", KEYS_SPARSE},
+              {"u64", "local", "any", "7", KEYS_ENDS}};
 #define SHAPES (sizeof shapes / sizeof shapes[0])
+
+/* The last two are partitioned by ranges of keys. */
+static int is_ranged(size_t shape)
+{
+    return shape + 2 >= SHAPES;
+}
 
 static deltafs_dir *create_shape(struct model *m, size_t shape, const char *path)
 {
     *m = (struct model){.is_bytes = strcmp(shapes[shape].keys, "bytes") == 0};
     return unit_create(path, unit_options("keys", shapes[shape].keys, "layout", shapes[shape].layout, "value_size",
                                           shapes[shape].value_size, "partitions", shapes[shape].partitions, "memory",
-                                          "8M", NULL));
+                                          "8M", "partitioner", is_ranged(shape) ? "range" : "hash", NULL));
+}
+
+/* By ranges, others from epoch to epoch: so pivots change. */
+static enum key_kind shape_kind(size_t shape, uint64_t label)
+{
+    return is_ranged(shape) ? (enum key_kind)((shapes[shape].kind + label / 2) % KEYS_KINDS) : shapes[shape].kind;
 }
 
 static int64_t shape_size(size_t shape)
@@ -231,7 +244,7 @@ static void test_answers(void **state)
         uint64_t label = 0;
 
         for (; label < 7; label++)
-            append_epoch(&m, d, &r, shapes[i].kind, shape_size(i), shape_most(i), label);
+            append_epoch(&m, d, &r, shape_kind(i, label), shape_size(i), shape_most(i), label);
         CHECK_IS(deltafs_close(d), DELTAFS_OK);
         CHECK_IS(compact(from, to), DELTAFS_OK);
         check_answers(&m, to, &r);
@@ -240,7 +253,7 @@ static void test_answers(void **state)
         CHECK_IS(deltafs_reopen(to, o, &d), DELTAFS_OK);
         deltafs_options_destroy(o);
         for (; label < 10; label++)
-            append_epoch(&m, d, &r, shapes[i].kind, shape_size(i), shape_most(i), label);
+            append_epoch(&m, d, &r, shape_kind(i, label), shape_size(i), shape_most(i), label);
         CHECK_IS(deltafs_close(d), DELTAFS_OK);
         check_answers(&m, to, &r);
         CHECK_IS(compact_with(to, again, NULL, "64M"), DELTAFS_OK);

@@ -161,7 +161,8 @@ static void check_parts(deltafs_dir *d, uint32_t parts)
         do {
             CHECK_CALL(d, deltafs_select_next(s, &row, &count), DELTAFS_OK);
             for (size_t i = 0; i < count; i++)
-                CHECK_IS(((row[i].label / 10 - 1) * PARTITIONS + partition_of(row[i].key, PARTITIONS)) % parts, part);
+                CHECK_IS(((row[i].label / 10 - 1) * PARTITIONS + partition_by_hash(row[i].key, PARTITIONS)) % parts,
+                         part);
             all += count;
         } while (count > 0);
         CHECK_IS(deltafs_select_close(s), DELTAFS_OK);
@@ -320,7 +321,7 @@ static void test_overflow(void **state)
     do {
         CHECK_CALL(d, deltafs_select_next(s, &row, &count), DELTAFS_OK);
         for (size_t i = 0; i < count; i++, all++) {
-            uint32_t here = partition_of(row[i].key, PARTITIONS);
+            uint32_t here = partition_by_hash(row[i].key, PARTITIONS);
             int is_next = all == 0 || row[i].key > key;
             CHECK_IS(row[i].label, all >= 9000);
             if (row[i].label == 0)

@@ -156,7 +156,7 @@ static void check_answer(struct checker *k, const char *call, const struct asked
 /* Whether damage to one partition's logs is in the way of a key. */
 static int is_in_the_way(const struct checker *k, uint64_t key)
 {
-    return k->d->partition < 0 || partition_of(key, k->c->partitions) == (uint32_t)k->d->partition;
+    return k->d->partition < 0 || partition_by_hash(key, k->c->partitions) == (uint32_t)k->d->partition;
 }
 
 static void check_get(struct checker *k, const struct asked *a)

@@ -11,6 +11,8 @@
 #define COPY_PIECE (64u << 10) /* bytes copied at once */
 #define LINE_PIECE 4096        /* of the first lines: only that of a schema can be longer */
 
+static const char *const partitioner_words[] = {[PARTITIONER_HASH] = "xxh3", [PARTITIONER_RANGE] = "range"};
+
 /* ---- Writing ---- */
 
 static int manifest_write_head(struct io_file *file, uint64_t *size, const struct manifest *m, struct error *e)
@@ -21,10 +23,10 @@ static int manifest_write_head(struct io_file *file, uint64_t *size, const struc
     if (m->value_size >= 0)
         snprintf(value, sizeof value, "%" PRId64, m->value_size);
     if (status == DELTAFS_OK)
-        status = textlog_append(file, size, 0, e,
-                                "Directory keys=%s partitioner=xxh3 partitions=%" PRIu32 " value_size=%s%s%s",
-                                m->keys == KEYS_BYTES ? "bytes" : "u64", m->partitions, value,
-                                m->is_local ? " place=local" : "", m->is_index ? " kind=index" : "");
+        status = textlog_append(
+            file, size, 0, e, "Directory keys=%s partitioner=%s partitions=%" PRIu32 " value_size=%s%s%s",
+            m->keys == KEYS_BYTES ? "bytes" : "u64", partitioner_words[m->partitioner], m->partitions, value,
+            m->is_local ? " place=local" : "", m->is_index ? " kind=index" : "");
     if (status == DELTAFS_OK && m->schema[0] != '\0')
         status = textlog_append(file, size, 0, e, "schema %s", m->schema);
     strips_print(&m->strips, bytes);
@@ -32,7 +34,11 @@ static int manifest_write_head(struct io_file *file, uint64_t *size, const struc
         status = textlog_append(file, size, 0, e, "Strips bytes=%s", bytes);
     if (status == DELTAFS_OK && m->compacted > 0)
         status = textlog_append(file, size, 0, e, "Compacted epochs=%" PRIu32, m->compacted);
-    return status == DELTAFS_OK && m->is_local ? manifest_append_job(file, size, m->job, 0, e) : status;
+    if (status == DELTAFS_OK && m->is_local)
+        status = manifest_append_job(file, size, m->job, 0, e);
+    return status == DELTAFS_OK && m->pivots_count > 0
+               ? manifest_append_pivots(file, size, m->pivots[0].key, m->partitions - 1, 0, e)
+               : status;
 }
 
 static int manifest_write(struct io *io, const char *aside, const struct manifest *m, int sync, struct error *e)
@@ -68,6 +74,23 @@ int manifest_append_epoch(struct io_file *file, uint64_t *size, uint64_t number,
                           "Epoch number=%" PRIu64 " label=%" PRIu64 " records=%" PRIu64 " raw=%" PRIu64
                           " stored=%" PRIu64,
                           number, epoch->label, epoch->records, epoch->bytes_raw, epoch->bytes_stored);
+}
+
+int manifest_append_pivots(struct io_file *file, uint64_t *size, const uint64_t *pivots, uint32_t n, int sync,
+                           struct error *e)
+{
+    static const char head[] = "Pivots keys=";
+    struct textlog_line l;
+    uint64_t last = 0;
+    char text[24];
+
+    textlog_line_begin(&l, file, *size, e);
+    textlog_line_put(&l, head, sizeof head - 1);
+    for (uint32_t i = 0; i < n; last = pivots[i++]) {
+        int length = snprintf(text, sizeof text, "%s%" PRIx64, i > 0 ? "," : "", pivots[i] - last);
+        textlog_line_put(&l, text, (size_t)length);
+    }
+    return textlog_line_end(&l, size, sync);
 }
 
 int manifest_append_open(struct io_file *file, uint64_t *size, uint64_t epochs, int sync, struct error *e)
@@ -148,7 +171,9 @@ static int parse_directory(void *arg, const char *fields, const char *path, uint
         textlog_text(fields, "value_size", value, sizeof value) != 0 ||
         textlog_number(fields, "partitions", &partitions) != 0 || partitions < 1 || partitions > 1 << 20)
         return error_damaged(e, path, offset, "the directory's line is malformed");
-    if ((strcmp(keys, "u64") != 0 && strcmp(keys, "bytes") != 0) || strcmp(partitioner, "xxh3") != 0)
+    int is_range = strcmp(partitioner, partitioner_words[PARTITIONER_RANGE]) == 0;
+    int is_known = is_range || strcmp(partitioner, partitioner_words[PARTITIONER_HASH]) == 0;
+    if ((strcmp(keys, "u64") != 0 && strcmp(keys, "bytes") != 0) || !is_known)
         return error_set(e, DELTAFS_ERR_VERSION,
                          "%s: keys '%s' placed by '%s' are not known to DeltaFS %s; use a newer DeltaFS", path, keys,
                          partitioner, deltafs_version());
@@ -159,6 +184,9 @@ static int parse_directory(void *arg, const char *fields, const char *path, uint
                          "%s: records placed as '%s' are not known to DeltaFS %s; use a newer DeltaFS", path, place,
                          deltafs_version());
     m->keys = strcmp(keys, "bytes") == 0 ? KEYS_BYTES : KEYS_U64;
+    m->partitioner = is_range ? PARTITIONER_RANGE : PARTITIONER_HASH;
+    if (is_range && (m->keys == KEYS_BYTES || m->is_index || partitions > PARTITIONS_RANGE_MAX))
+        return error_damaged(e, path, offset, "the directory's line is malformed");
     m->partitions = (uint32_t)partitions;
     m->value_size = -1;
     if (strcmp(value, "any") != 0) {
@@ -266,6 +294,55 @@ static int parse_local(void *arg, const char *fields, const char *path, uint64_t
     return DELTAFS_OK;
 }
 
+/* A hexadecimal number at *text, which moves behind it. Returns 0, or -1 if there is none of 64 bits. */
+static int parse_hex(const char **text, uint64_t *out)
+{
+    static const char digits[] = "0123456789abcdef";
+    const char *digit, *begin = *text;
+
+    for (*out = 0; **text != '\0' && (digit = strchr(digits, **text)) != NULL; ++*text)
+        *out = *out << 4 | (uint64_t)(digit - digits);
+    return *text > begin && *text - begin <= 16 ? 0 : -1;
+}
+
+/* The pivots in `text` of `n` bytes, each as what it adds to the one before. Returns 0, or -1 if that is not what it
+ * is.
+ */
+static int parse_keys(const char *text, size_t n, uint64_t *key, uint32_t count)
+{
+    const char *end = text + n;
+    uint64_t last = 0, more;
+
+    for (uint32_t i = 0; i < count; last = key[i++]) {
+        if ((i > 0 && *text++ != ',') || parse_hex(&text, &more) != 0 || more > UINT64_MAX - last)
+            return -1;
+        key[i] = last + more;
+    }
+    return text == end ? 0 : -1;
+}
+
+static int parse_pivots(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
+{
+    struct manifest *m = arg;
+    uint32_t count = m->partitions - 1;
+    size_t n, known = m->pivots_count;
+    const char *keys = textlog_field(fields, "keys", &n);
+    int is_due = known == 0 || m->pivots[known - 1].epochs < m->epoch_count;
+
+    if (m->partitioner != PARTITIONER_RANGE || count == 0 || !keys || !is_due ||
+        (m->epoch_count > 0 && m->epoch_count < m->compacted))
+        return error_damaged(e, path, offset, "a line of pivots does not belong here");
+    int status = memory_extend(NULL, &m->pivots, known, &m->pivots_capacity, sizeof *m->pivots, "pivots", e);
+    if (status != DELTAFS_OK)
+        return status;
+    uint64_t *key = malloc(count * sizeof *key);
+    if (!key)
+        return error_no_memory(e, count * sizeof *key, "pivots");
+    m->pivots[m->pivots_count++] = (struct manifest_pivots){m->epoch_count, key};
+    return parse_keys(keys, n, key, count) == 0 ? DELTAFS_OK
+                                                : error_damaged(e, path, offset, "a line of pivots is malformed");
+}
+
 static int parse_open(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
 {
     struct manifest *m = arg;
@@ -308,6 +385,7 @@ static int manifest_take(void *arg, char *line, const char *path, uint64_t offse
                                                 {"Strips", parse_strips},
                                                 {"Compacted", parse_compacted},
                                                 {"Local", parse_local},
+                                                {"Pivots", parse_pivots},
                                                 {"Epoch", parse_epoch},
                                                 {"open", parse_open},
                                                 {"close", parse_close},
@@ -577,6 +655,9 @@ void manifest_fini(struct manifest *m)
 {
     free(m->schema);
     free(m->epoch);
+    for (size_t i = 0; i < m->pivots_count; i++)
+        free(m->pivots[i].key);
+    free(m->pivots);
     free(m->job);
     attributes_fini(&m->attributes);
     *m = (struct manifest){0};
@@ -594,6 +675,26 @@ const struct manifest_job *manifest_job_of(const struct manifest *m, uint64_t ep
             high = middle;
     }
     return m->job + low;
+}
+
+struct partitioner manifest_partitioner(const struct manifest *m, uint64_t epoch, uint64_t *end)
+{
+    struct partitioner by = {.partitions = m->partitions};
+    size_t low = 0, high = m->pivots_count;
+
+    epoch = epoch < m->compacted ? 0 : epoch;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (m->pivots[middle].epochs <= epoch)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low > 0)
+        by.pivots = m->pivots[low - 1].key;
+    if (end)
+        *end = low < m->pivots_count ? m->pivots[low].epochs : UINT64_MAX;
+    return by;
 }
 
 uint32_t manifest_writers(const struct manifest *m)

@@ -8,6 +8,7 @@
 #include "base/options.h"
 #include "base/uuid.h"
 #include "directory/format/attribute.h"
+#include "directory/format/partition.h"
 #include "directory/format/strips.h"
 #include "io/textlog.h"
 
@@ -28,10 +29,17 @@ struct manifest_job {
     int is_closed;    /* by itself */
 };
 
+/* Pivots of a directory that is partitioned by ranges of keys. */
+struct manifest_pivots {
+    uint64_t epochs; /* they hold from this one on */
+    uint64_t *key;   /* partitions - 1 */
+};
+
 struct manifest {
     uint8_t uuid[16];
     char uuid_text[UUID_TEXT_SIZE];
     enum option_keys keys;
+    enum option_partitioner partitioner;
     uint32_t partitions;
     int64_t value_size; /* -1: any */
     char *schema;       /* "" if there is none */
@@ -39,6 +47,8 @@ struct manifest {
     uint64_t epoch_count;
     struct manifest_epoch *epoch;
     size_t epoch_capacity;
+    struct manifest_pivots *pivots;
+    size_t pivots_count, pivots_capacity;
     uint32_t compacted;       /* so many epochs are stored together, in the first of them; 0: none */
     int is_index;             /* over files, which its file SOURCES names */
     int is_local;             /* records stay with their writers: */
@@ -53,12 +63,15 @@ struct manifest {
 
 /* ---- Containers ---- */
 
-/* Write a new container's manifest: uuid_text, keys, partitions, value_size, schema, strips,
- * compacted and the first job are used. `sync`: make it durable. */
+/* Write a new container's manifest: uuid_text, keys, partitioner, partitions, value_size, schema, strips, compacted,
+ * the first pivots and the first job are used. `sync`: make it durable. */
 int manifest_create(struct io *io, const char *folder, const struct manifest *m, int sync, struct error *e);
 /* Append a line, at *size, which is moved behind it. */
 int manifest_append_epoch(struct io_file *file, uint64_t *size, uint64_t number, const struct manifest_epoch *epoch,
                           int sync, struct error *e);
+/* The pivots by which the epochs are placed whose lines follow. */
+int manifest_append_pivots(struct io_file *file, uint64_t *size, const uint64_t *pivots, uint32_t n, int sync,
+                           struct error *e);
 /* That the container is open for writing again: what the last close line says of the index logs' ends holds no more. */
 int manifest_append_open(struct io_file *file, uint64_t *size, uint64_t epochs, int sync, struct error *e);
 /* Another job goes on with a directory in which records stay with their writer. */
@@ -96,6 +109,9 @@ int manifest_check_buckets(struct io *io, const char *folder, const struct manif
 
 /* The job that wrote an epoch, of a manifest that has any; also of one more epoch than it has. */
 const struct manifest_job *manifest_job_of(const struct manifest *m, uint64_t epoch);
+/* How the records of an epoch are placed, also of one more epoch than the manifest has. *end, unless it is NULL, gets
+ * the first later epoch that other pivots hold for, or UINT64_MAX. It refers to the manifest. */
+struct partitioner manifest_partitioner(const struct manifest *m, uint64_t epoch, uint64_t *end);
 /* How many writers all jobs had. */
 uint32_t manifest_writers(const struct manifest *m);
 /* Bytes of what the data logs have in a value's place, -1: any. */

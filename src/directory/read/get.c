@@ -5,7 +5,6 @@
 #include "base/hash.h"
 #include "base/number.h"
 #include "directory/dir.h"
-#include "directory/format/partition.h"
 #include "directory/read/lookup.h"
 
 void deltafs_records_destroy(deltafs_records *records)
@@ -73,15 +72,13 @@ static int wanted_compare(const void *a, const void *b)
 }
 
 /* Partition by partition, behind errors too; returns the first. */
-static int get_sorted(struct reader *r, const struct lookup_key *w, size_t n, const struct deltafs_range *range,
+static int get_sorted(struct reader *r, const struct lookup_key *w, size_t n, uint32_t first, uint32_t last,
                       struct answer **out, struct error *e)
 {
     struct part_reader *p;
-    uint32_t first, last;
     int status = DELTAFS_OK;
 
-    reader_epochs(r, range, &first, &last);
-    for (size_t at = 0, end; first < last && at < n; at = end) {
+    for (size_t at = 0, end; at < n; at = end) {
         for (end = at + 1; end < n && w[end].partition == w[at].partition; end++)
             ;
         struct error *later = error_after(status, e);
@@ -90,6 +87,26 @@ static int get_sorted(struct reader *r, const struct lookup_key *w, size_t n, co
             answer_miss(r, out[w[i].place], first, last);
         if (rc == DELTAFS_OK)
             rc = lookup_get(r, p, w + at, end - at, first, last, out, later);
+        status = error_first(status, rc);
+    }
+    return status;
+}
+
+/* The epochs that are placed in the same way together, behind errors too; returns the first. */
+static int get_epochs(struct reader *r, struct lookup_key *w, size_t n, const struct deltafs_range *range,
+                      struct answer **out, struct error *e)
+{
+    uint32_t first, end;
+    int status = DELTAFS_OK;
+
+    reader_epochs(r, range, &first, &end);
+    for (uint64_t next; first < end; first = (uint32_t)next) {
+        const struct partitioner by = manifest_partitioner(&r->manifest, first, &next);
+        next = next < end ? next : end;
+        for (size_t i = 0; i < n; i++)
+            w[i].partition = partition_of(&by, w[i].key);
+        qsort(w, n, sizeof *w, wanted_compare);
+        int rc = get_sorted(r, w, n, first, (uint32_t)next, out, error_after(status, e));
         status = error_first(status, rc);
     }
     return status;
@@ -114,15 +131,12 @@ static int get_wanted(struct reader *r, struct lookup_key *w, size_t n, const st
     int status = c ? DELTAFS_OK : error_no_memory(e, n * sizeof *c, "keys");
 
     for (size_t i = 0; i < n && status == DELTAFS_OK; i++) {
-        w[i].partition = partition_of(w[i].key, r->manifest.partitions);
         c[i] = calloc(1, sizeof *c[i]);
         if (!c[i])
             status = error_no_memory(e, sizeof *c[i], "records");
     }
-    if (status == DELTAFS_OK) {
-        qsort(w, n, sizeof *w, wanted_compare);
-        status = get_sorted(r, w, n, range, c, e);
-    }
+    if (status == DELTAFS_OK)
+        status = get_epochs(r, w, n, range, c, e);
     for (size_t i = 0; i < n; i++)
         out[i] = c ? answer_finish(r, c[i]) : NULL;
     for (size_t i = 0; i < n && status == DELTAFS_OK; i++)

@@ -159,11 +159,14 @@ static size_t ordered_share(const struct ordered *o)
 /* Open the streams of the next epoch, or of all, and read a portion of each. */
 static int ordered_begin_epoch(struct ordered *o, struct error *e)
 {
+    uint32_t first, last;
     int status = DELTAFS_OK;
 
     o->streams = 0;
     do {
-        for (uint32_t i = 0; i < o->reader->manifest.partitions && status == DELTAFS_OK; i++)
+        const struct partitioner by = manifest_partitioner(&o->reader->manifest, o->epoch, NULL);
+        partition_range(&by, o->low, o->high, &first, &last);
+        for (uint32_t i = first; i <= last && status == DELTAFS_OK; i++)
             if (!o->is_lost[i])
                 status = ordered_add_part(o, i, e);
         o->epoch++;

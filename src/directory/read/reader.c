@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "directory/format/directory_format.h"
-#include "directory/format/partition.h"
 #include "directory/format/value_log.h"
 #include "directory/read/reader.h"
 

@@ -1,8 +1,8 @@
 /* The reader of a container: finds, scans and verifies what is committed. No MPI.
  *
- * A key's partition is known from its hash; the partition's index log gives, for each epoch, the segments with their
- * fences (from the tail, in one read). In each segment one leaf can hold the key (read), which gives the blocks of the
- * data log that hold its records (read). */
+ * A key's partition is known from its hash, or from the epoch's pivots; the partition's index log gives, for each
+ * epoch, the segments with their fences (from the tail, in one read). In each segment one leaf can hold the key (read),
+ * which gives the blocks of the data log that hold its records (read). */
 #ifndef DELTAFS_DIRECTORY_READER_H
 #define DELTAFS_DIRECTORY_READER_H
 

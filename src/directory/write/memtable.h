@@ -13,8 +13,9 @@ struct memtable {
     int64_t value_size; /* -1: any; each value is then behind its size */
     uint32_t count, capacity;
     uint64_t *keys;
-    uint32_t *places; /* of values in the arena, if they differ in size */
-    uint32_t *epochs; /* of the records, where epochs are compacted; else NULL */
+    uint32_t *places;             /* of values in the arena, if they differ in size */
+    uint32_t *epochs;             /* of the records, where epochs are compacted; else NULL */
+    const struct partitioner *by; /* how its records are placed; the caller's */
     uint8_t *arena;
     size_t used, room;
     struct memory *memory;

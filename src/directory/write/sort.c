@@ -6,7 +6,6 @@
  * significant first. Where numbers do not fit, indices alone are moved, and every pass looks the keys up. */
 #include <string.h>
 #include "base/coding.h"
-#include "directory/format/partition.h"
 #include "directory/write/sort.h"
 #include "directory/format/planes.h"
 
@@ -70,7 +69,7 @@ static inline uint64_t sort_expand(const struct sort_bits *s, uint64_t number, u
 
 static inline uint64_t sort_partition(const struct sort_partitions *p, uint64_t key)
 {
-    return p->count > 1 ? partition_of(key, p->all) - p->first : 0;
+    return p->count > 1 ? partition_of(p->by, key) - p->first : 0;
 }
 
 /* Move numbers to their places by some of their bits; `end` is how many have each value of these, then where they end.

@@ -4,15 +4,16 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "directory/format/partition.h"
 
 /* Bytes of scratch memory that sorting takes for each record. */
 #define SORT_RECORD_BYTES 16
 
 /* The partitions that the records may be of. */
 struct sort_partitions {
-    uint32_t all;   /* of the container */
+    const struct partitioner *by;
     uint32_t first; /* of the records */
-    uint32_t count; /* how many from there on; 1: all records are of it */
+    uint32_t count; /* how many from there on; 1: all records are of it, or partitions follow the order of keys */
 };
 
 struct sort_input {

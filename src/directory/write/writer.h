@@ -15,12 +15,19 @@
 #ifndef DELTAFS_DIRECTORY_WRITER_H
 #define DELTAFS_DIRECTORY_WRITER_H
 
+#include "base/collective.h"
 #include "base/private.h"
 #include "directory/format/directory_format.h"
 #include "directory/write/writer_config.h"
 #include "io/lease.h"
 
 struct writer;
+
+/* What a manifest gives away. */
+struct writer_facts {
+    char *schema;
+    uint64_t *pivots;
+};
 
 /* The configuration by the options, but for uuid, partitions and memory (which may be OPTION_AUTO). Texts are the
  * options' own. */
@@ -29,10 +36,11 @@ DELTAFS_PRIVATE int deltafs_private_writer_configure(struct writer_config *c, co
 /* The same for a new container of the keys, partitions and values of another one, whose records stay with no writer. */
 DELTAFS_PRIVATE int deltafs_private_writer_configure_like(struct writer_config *c, const struct manifest *m,
                                                           const char *path, const deltafs_options *o, struct error *e);
-/* The same for an existing container, by its manifest, which the options must not contradict. c->schema is *schema,
- * which the caller frees. */
+/* The same for an existing container, by its manifest, which the options must not contradict. c refers to *facts,
+ * which are to be freed also after an error. */
 DELTAFS_PRIVATE int deltafs_private_writer_inspect(struct writer_config *c, const char *path, const deltafs_options *o,
-                                                   char **schema, struct error *e);
+                                                   struct writer_facts *facts, struct error *e);
+DELTAFS_PRIVATE void deltafs_private_writer_facts_fini(struct writer_facts *facts);
 /* So many processes append to it. */
 DELTAFS_PRIVATE int deltafs_private_writer_share(struct writer_config *c, uint32_t writers, struct error *e);
 /* Bytes in which the caller's thread puts a key of bytes together with its value; 0 where keys are numbers. They are
@@ -97,6 +105,18 @@ DELTAFS_PRIVATE int deltafs_private_writer_is_local(const struct writer *w);
 DELTAFS_PRIVATE int deltafs_private_writer_can_put_values(struct writer *w, size_t size);
 /* Give the epoch an error from outside, as if a put had failed. */
 DELTAFS_PRIVATE void deltafs_private_writer_fail(struct writer *w, const struct error *e);
+
+/* With partitioner=range and several partitions, when all records of the epoch are put and no other epoch is ending:
+ * each process appends its sample of the epoch's keys to `out`; one chooses the pivots of the next epochs by the
+ * samples of all; and what it has chosen, of *n bytes, takes the place of the others'. Then comes writer_end. */
+DELTAFS_PRIVATE int deltafs_private_writer_has_pivots(const struct writer *w);
+DELTAFS_PRIVATE uint64_t deltafs_private_writer_sampled(const struct writer *w);
+DELTAFS_PRIVATE int deltafs_private_writer_sample(struct writer *w, uint64_t sampled, struct bytes *out,
+                                                  struct error *e);
+DELTAFS_PRIVATE void deltafs_private_writer_choose(struct writer *w, const struct bytes *samples);
+DELTAFS_PRIVATE void *deltafs_private_writer_chosen(struct writer *w, size_t *n);
+/* How records are placed that are put from now on; it may change when an epoch ends or is discarded. */
+DELTAFS_PRIVATE const struct partitioner *deltafs_private_writer_partitioner(const struct writer *w);
 
 /* Whether writer_end would not wait; begins what it would wait for. No records are put in between. */
 DELTAFS_PRIVATE int deltafs_private_writer_can_end(struct writer *w);

@@ -143,6 +143,18 @@ static void writer_copy_line(struct writer *w)
         manifest_copy(&w->manifest, &w->manifest_copied, w->manifest_size, 0, error_ignored());
 }
 
+/* The line of the epoch; with the pivots for the next epochs, if there are new ones: of these nothing is committed
+ * before their pivots are. */
+static int writer_append_epoch(struct writer *w, const struct manifest_epoch *epoch, struct error *e)
+{
+    int sync = w->c.sync == SYNC_COMMIT, has_next = w->ending.has_next;
+    int status = manifest_append_epoch(&w->manifest, &w->manifest_size, w->epoch, epoch, sync && !has_next, e);
+
+    return status == DELTAFS_OK && has_next ? manifest_append_pivots(&w->manifest, &w->manifest_size,
+                                                                     w->by[w->now].pivots, w->c.partitions - 1, sync, e)
+                                            : status;
+}
+
 int deltafs_private_writer_commit(struct writer *w, const struct writer_totals *totals, int *is_commit_unknown,
                                   struct error *e)
 {
@@ -154,7 +166,7 @@ int deltafs_private_writer_commit(struct writer *w, const struct writer_totals *
     *is_commit_unknown = 0;
     if (status != DELTAFS_OK)
         return status;
-    status = manifest_append_epoch(&w->manifest, &w->manifest_size, w->epoch, &epoch, w->c.sync == SYNC_COMMIT, e);
+    status = writer_append_epoch(w, &epoch, e);
     if (status == DELTAFS_OK) {
         w->last_records = totals->records;
         /* If the container is another's now, what is there may be so too: nothing is taken back. */

@@ -47,6 +47,8 @@ int deltafs_private_writer_configure(struct writer_config *c, const char *path, 
         .lease = deltafs_private_options_number(o, OPTION_LEASE),
         .is_index = deltafs_private_options_is_index(o),
     };
+    if (!c->is_index) /* which is for single keys */
+        c->partitioner = (enum option_partitioner)deltafs_private_options_number(o, OPTION_PARTITIONER);
     uint64_t threads = deltafs_private_options_number(o, OPTION_THREADS);
     c->threads = threads == OPTION_AUTO ? THREADS_AUTO : (uint32_t)threads;
     c->keys = (enum option_keys)deltafs_private_options_number(o, OPTION_KEYS);
@@ -80,6 +82,7 @@ int deltafs_private_writer_configure_like(struct writer_config *c, const struct 
         return status;
     }
     c->keys = m->keys;
+    c->partitioner = m->partitioner;
     c->partitions = m->partitions;
     c->caller_size = m->value_size;
     c->place = LAYOUT_PARTITIONED;
@@ -165,20 +168,43 @@ static int make_exists(struct io *io, const char *path, struct error *e)
     return DELTAFS_ERR_EXISTS;
 }
 
+/* Which directories cannot be partitioned by ranges of keys. */
+static int create_check(const struct writer_config *c, struct error *e)
+{
+    if (c->partitioner != PARTITIONER_RANGE)
+        return DELTAFS_OK;
+    if (c->keys == KEYS_BYTES)
+        return error_set(
+            e, DELTAFS_ERR_OPTION,
+            "%s: option partitioner: ranges need keys that are numbers, and keys=bytes are in the order of "
+            "their hashes; leave partitioner out",
+            c->path);
+    return c->partitions <= PARTITIONS_RANGE_MAX
+               ? DELTAFS_OK
+               : error_set(e, DELTAFS_ERR_OPTION, "%s: option partitioner: %u ranges of keys; at most %u are possible",
+                           c->path, c->partitions, PARTITIONS_RANGE_MAX);
+}
+
 int deltafs_private_writer_create_container(struct writer_config *c, struct lease *lease, struct error *e)
 {
     struct io io = io_default();
+    struct manifest_pivots pivots = {0, (uint64_t *)(uintptr_t)c->pivots};
     struct manifest m = {.keys = c->keys,
                          .partitions = c->partitions,
                          .value_size = c->caller_size,
+                         .partitioner = c->partitioner,
+                         .pivots = &pivots,
+                         .pivots_count = c->pivots != NULL,
                          .schema = (char *)(uintptr_t)c->schema,
                          .strips = c->strips,
                          .compacted = c->compacted,
                          .job = &c->job,
                          .is_index = c->is_index,
                          .is_local = c->place == LAYOUT_LOCAL};
-    int status = uuid_create(c->uuid, e);
+    int status = create_check(c, e);
 
+    if (status == DELTAFS_OK)
+        status = uuid_create(c->uuid, e);
     if (status == DELTAFS_OK)
         status = io_mkdir(&io, c->path, e);
     if (status == DELTAFS_ERR_EXISTS)
@@ -239,6 +265,10 @@ static int inspect_options(const struct manifest *m, const char *path, const del
     if (deltafs_private_options_is_given(o, OPTION_LAYOUT) && deltafs_private_options_number(o, OPTION_LAYOUT) != place)
         return deltafs_private_options_refuse(o, OPTION_LAYOUT, path, place == LAYOUT_LOCAL ? "local" : "partitioned",
                                               e);
+    if (deltafs_private_options_is_given(o, OPTION_PARTITIONER) &&
+        deltafs_private_options_number(o, OPTION_PARTITIONER) != (uint64_t)m->partitioner)
+        return deltafs_private_options_refuse(o, OPTION_PARTITIONER, path,
+                                              m->partitioner == PARTITIONER_RANGE ? "range" : "hash", e);
     int is_same = 1, status = schema[0] ? compare_schemas(schema, m->schema, &is_same, e) : DELTAFS_OK;
     if (status != DELTAFS_OK || !is_same)
         return status != DELTAFS_OK ? status : deltafs_private_options_refuse(o, OPTION_SCHEMA, path, m->schema, e);
@@ -249,8 +279,8 @@ static int inspect_options(const struct manifest *m, const char *path, const del
     return deltafs_private_options_refuse(o, OPTION_VALUE_SIZE, path, is, e);
 }
 
-/* The facts of the manifest, which gives its schema away. */
-static void inspect_manifest(struct writer_config *c, struct manifest *m)
+/* The facts of the manifest, which gives its schema away, and its last pivots. */
+static void inspect_manifest(struct writer_config *c, struct manifest *m, struct writer_facts *facts)
 {
     c->is_reopened = 1;
     c->was_closed = m->is_closed;
@@ -266,11 +296,25 @@ static void inspect_manifest(struct writer_config *c, struct manifest *m)
     c->last_label = m->epoch_count > 0 ? m->epoch[m->epoch_count - 1].label : 0;
     c->manifest_size = m->size;
     memcpy(c->uuid, m->uuid, sizeof c->uuid);
+    c->partitioner = m->partitioner;
+    facts->schema = m->schema;
     m->schema = NULL;
+    if (m->pivots_count > 0) {
+        struct manifest_pivots *last = &m->pivots[m->pivots_count - 1];
+        c->pivots = facts->pivots = last->key;
+        last->key = NULL;
+    }
 }
 
-int deltafs_private_writer_inspect(struct writer_config *c, const char *path, const deltafs_options *o, char **schema,
-                                   struct error *e)
+void deltafs_private_writer_facts_fini(struct writer_facts *facts)
+{
+    free(facts->schema);
+    free(facts->pivots);
+    *facts = (struct writer_facts){0};
+}
+
+int deltafs_private_writer_inspect(struct writer_config *c, const char *path, const deltafs_options *o,
+                                   struct writer_facts *facts, struct error *e)
 {
     struct io io = io_default();
     struct manifest m = {0};
@@ -281,8 +325,7 @@ int deltafs_private_writer_inspect(struct writer_config *c, const char *path, co
     if (status == DELTAFS_OK)
         status = inspect_options(&m, path, o, e);
     if (status == DELTAFS_OK) {
-        *schema = m.schema;
-        inspect_manifest(c, &m);
+        inspect_manifest(c, &m, facts);
         configure_block(c, o);
     }
     manifest_fini(&m);

@@ -1,6 +1,5 @@
 /* An epoch of a writer: its records fill memtables, which a thread sorts and writes as runs of the partitions. */
 #include <string.h>
-#include "directory/format/partition.h"
 #include "directory/write/writer_state.h"
 
 void deltafs_private_writer_fail(struct writer *w, const struct error *e)
@@ -22,9 +21,26 @@ static int writer_close_segments(struct writer *w, struct error *e)
 }
 
 /* Which of the writer's own partitions a key belongs to. */
-static uint32_t writer_partition(const struct writer *w, uint64_t key)
+static uint32_t writer_partition(const struct writer *w, const struct partitioner *by, uint64_t key)
 {
-    return w->count > 1 ? partition_of(key, w->c.partitions) - w->first : 0;
+    return w->count > 1 ? partition_of(by, key) - w->first : 0;
+}
+
+/* Where the records end, of `n` sorted ones from number `i` on, that belong to the same of the writer's partitions. */
+static uint32_t writer_part_end(const struct writer *w, const struct partitioner *by, const uint64_t *keys, uint32_t n,
+                                uint32_t i, uint32_t partition)
+{
+    uint32_t end = i + 1, next = w->first + partition;
+
+    if (w->count == 1 || (by->pivots && next + 1 == by->partitions))
+        return n;
+    if (by->pivots)
+        while (end < n && keys[end] < by->pivots[next])
+            end++;
+    else
+        while (end < n && writer_partition(w, by, keys[end]) == partition)
+            end++;
+    return end;
 }
 
 /* Blocks that a memtable becomes, at most. */
@@ -60,7 +76,7 @@ static int writer_has_room(const struct writer *w, const struct memtable *t)
 /* Write a memtable as a run for each partition that has records in it. */
 static int writer_write_table(struct writer *w, const struct memtable *t, struct error *e)
 {
-    const struct sort_partitions partitions = {w->c.partitions, w->first, w->count};
+    const struct sort_partitions partitions = {t->by, w->first, t->by->pivots ? 1 : w->count};
     uint32_t n = t->count, end;
     int status = DELTAFS_OK;
 
@@ -74,12 +90,8 @@ static int writer_write_table(struct writer *w, const struct memtable *t, struct
         all.values = values;
     for (uint32_t i = 0; i < n && status == DELTAFS_OK; i = end) {
         const struct sorted from = sorted_from(&all, i, in.value_size);
-        uint32_t partition = writer_partition(w, all.keys[i]);
-        if (w->count == 1)
-            end = n;
-        else
-            for (end = i + 1; end < n && writer_partition(w, all.keys[end]) == partition;)
-                end++;
+        uint32_t partition = writer_partition(w, t->by, all.keys[i]);
+        end = writer_part_end(w, t->by, all.keys, n, i, partition);
         status = partition_writer_run(&w->part[partition], t, &from, end - i, e);
     }
     return status;
@@ -128,6 +140,14 @@ void writer_work(void *arg, const void *item)
         partition_writer_next(&w->part[i]);
 }
 
+/* Have the memtable that fills written, and fill another. */
+static void writer_hand_over(struct writer *w)
+{
+    w->filling->by = &w->by[w->now];
+    queue_put(w->queue, &w->filling);
+    w->filling = queue_take(w->queue);
+}
+
 /* Have a memtable with room for a value of `size`; 0 if it would be for nothing, because the epoch has failed. */
 static int writer_make_room(struct writer *w, size_t size)
 {
@@ -135,8 +155,7 @@ static int writer_make_room(struct writer *w, size_t size)
         return 1;
     if (w->failed.status != DELTAFS_OK || w->broken.status != DELTAFS_OK)
         return 0;
-    queue_put(w->queue, &w->filling);
-    w->filling = queue_take(w->queue);
+    writer_hand_over(w);
     return 1;
 }
 
@@ -153,6 +172,7 @@ size_t deltafs_private_writer_put(struct writer *w, int waits, size_t n, const u
         uint32_t first = w->filling->count;
         size_t some = memtable_put_some(w->filling, left, keys, key_stride, values, value_stride, size);
         memtable_set_epoch(w->filling, first, w->stamp);
+        sample_add(&w->sample, some, keys, key_stride);
         left -= some;
         keys += some * key_stride;
         values += size > 0 ? some * value_stride : 0;
@@ -167,10 +187,8 @@ void deltafs_private_writer_stamp(struct writer *w, uint32_t epoch)
 
 void deltafs_private_writer_cut_run(struct writer *w)
 {
-    if (w->filling->count == 0)
-        return;
-    queue_put(w->queue, &w->filling);
-    w->filling = queue_take(w->queue);
+    if (w->filling->count > 0)
+        writer_hand_over(w);
 }
 
 void deltafs_private_writer_room(const struct writer *w, uint64_t *records, uint64_t *bytes)
@@ -225,6 +243,54 @@ static void writer_seal_values(struct writer *w)
         w->ending.failed = e;
 }
 
+/* The records that come now are placed by the pivots that have been chosen, if there are such. */
+static void writer_place_next(struct writer *w)
+{
+    uint32_t next = !w->now;
+
+    sample_clear(&w->sample);
+    w->ending.by = w->now;
+    w->ending.has_next = w->pivots[next] && w->pivots[next][0] != 0;
+    if (!w->ending.has_next)
+        return;
+    w->pivots[next][0] = 0;
+    w->by[next].pivots = w->pivots[next] + 1;
+    w->now = next;
+}
+
+int deltafs_private_writer_has_pivots(const struct writer *w)
+{
+    return w->pivots[0] != NULL;
+}
+
+uint64_t deltafs_private_writer_sampled(const struct writer *w)
+{
+    return w->sample.seen;
+}
+
+int deltafs_private_writer_sample(struct writer *w, uint64_t sampled, struct bytes *out, struct error *e)
+{
+    return sample_pack(&w->sample, w->c.partitions, sampled, out, e);
+}
+
+void deltafs_private_writer_choose(struct writer *w, const struct bytes *samples)
+{
+    uint64_t *next = w->pivots[!w->now];
+
+    next[0] = (uint64_t)pivots_choose(samples, &w->by[w->now], next + 1);
+}
+
+void *deltafs_private_writer_chosen(struct writer *w, size_t *n)
+{
+    *n = w->c.partitions * sizeof *w->pivots[0];
+    return w->pivots[!w->now];
+}
+
+const struct partitioner *deltafs_private_writer_partitioner(const struct writer *w)
+{
+    return &w->by[w->now];
+}
+
 void deltafs_private_writer_end(struct writer *w, uint64_t label)
 {
     w->ending.label = label;
@@ -233,11 +299,13 @@ void deltafs_private_writer_end(struct writer *w, uint64_t label)
     w->failed = (struct error){0};
     w->is_ending = 1;
     writer_seal_values(w);
-    if (!w->queue)
-        return; /* no partition is this process's */
-    queue_put(w->queue, &w->filling);
-    w->end_number = queue_put(w->queue, &(struct memtable *){NULL});
-    w->filling = queue_take(w->queue);
+    if (w->queue) { /* else no partition is this process's */
+        w->filling->by = &w->by[w->now];
+        queue_put(w->queue, &w->filling);
+        w->end_number = queue_put(w->queue, &(struct memtable *){NULL});
+        w->filling = queue_take(w->queue);
+    }
+    writer_place_next(w);
 }
 
 int deltafs_private_writer_is_ending(const struct writer *w, uint64_t *label)
@@ -278,7 +346,10 @@ void deltafs_private_writer_discard(struct writer *w, int is_commit_unknown, con
 {
     struct error e;
 
+    if (w->is_ending) /* what follows is again by the pivots that are stored */
+        w->now = w->ending.by;
     w->is_ending = 0;
+    sample_clear(&w->sample);
     if (w->queue) {
         queue_wait(w->queue, QUEUE_ALL);
         memtable_clear(w->filling);

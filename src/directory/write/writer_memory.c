@@ -63,6 +63,17 @@ static uint64_t writer_part_room(const struct writer_config *c)
            MEMORY_FIRST * (sizeof(struct run) + sizeof(struct run_block));
 }
 
+uint32_t writer_sample(const struct writer_config *c)
+{
+    return sample_capacity(c->partitions, c->memory);
+}
+
+/* What sampling keys and choosing pivots take. */
+static uint64_t writer_pivots_room(const struct writer_config *c)
+{
+    return c->partitioner == PARTITIONER_RANGE ? writer_sample(c) * sizeof(uint64_t) + pivots_memory(c->partitions) : 0;
+}
+
 /* Records of each of `tables` memtables that fit `memory` bytes, which hold what else it takes for each record too. */
 static uint64_t writer_records(const struct writer_config *c, uint64_t memory, uint32_t tables)
 {
@@ -96,7 +107,7 @@ static uint64_t writer_share_out(const struct writer_config *c, uint64_t memory,
     uint64_t fixed = buffers * shared->data_buffer + n * (shared->index_buffer + writer_part_room(c)) +
                      shared->scratch.fence_max + LEAF_ENCODED_MAX + index_merge_bytes(1) + 3 * KEYS_CHUNK +
                      SYSTEM_ROOM + block_writer_memory(c->value_size, c->block) + c->reserved + tables * PLANES_SLACK +
-                     values_writer_memory(c, shared->data_buffer) +
+                     values_writer_memory(c, shared->data_buffer) + writer_pivots_room(c) +
                      (c->value_size < 0 ? (MEMTABLE_ROOM_MIN / c->block + 1) * BLOCK_LISTED : 0) +
                      (writer_encoders(c, threads) > 0 ? encoder_memory(c, writer_encoders(c, threads)) : 0);
     return memory > fixed ? writer_records(c, memory - fixed, (uint32_t)tables) : 0;

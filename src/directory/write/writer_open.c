@@ -42,6 +42,27 @@ static int writer_open_shared(struct writer *w, const struct writer_config *c, u
     return status;
 }
 
+/* How the records of the first epoch are placed, and room for what is chosen for the next ones. */
+static int writer_open_pivots(struct writer *w, const struct writer_config *c, struct error *e)
+{
+    size_t n = c->partitions * sizeof(uint64_t);
+    int status = DELTAFS_OK;
+
+    w->by[0] = w->by[1] = (struct partitioner){.partitions = c->partitions};
+    if (c->partitioner != PARTITIONER_RANGE || c->partitions == 1)
+        return DELTAFS_OK;
+    for (int i = 0; i < 2 && status == DELTAFS_OK; i++) {
+        status = memory_take(&w->memory, n, "pivots", &w->pivots[i], e);
+        if (status == DELTAFS_OK)
+            memset(w->pivots[i], 0, n);
+    }
+    if (status == DELTAFS_OK && c->pivots) {
+        memcpy(w->pivots[0] + 1, c->pivots, n - sizeof(uint64_t));
+        w->by[0].pivots = w->pivots[0] + 1;
+    }
+    return status == DELTAFS_OK ? sample_init(&w->sample, writer_sample(c), w->first, &w->memory, e) : status;
+}
+
 /* Make the new logs' folder entries durable. */
 static int writer_sync_folders(struct writer *w, struct error *e)
 {
@@ -110,6 +131,8 @@ static int writer_open(struct writer *w, const struct writer_config *c, uint32_t
         status = writer_open_shared(w, c, records, e);
     if (status == DELTAFS_OK)
         status = writer_open_partitions(w, c, count, e);
+    if (status == DELTAFS_OK)
+        status = writer_open_pivots(w, c, e);
     if (status == DELTAFS_OK && w->c.sync != SYNC_NONE)
         status = writer_sync_folders(w, e);
     if (status == DELTAFS_OK)
@@ -133,6 +156,7 @@ int deltafs_private_writer_open(const struct writer_config *c, uint32_t first, u
     w->memory = (struct memory){.limit = c->memory, .used = taken, .peak = taken};
     w->c = *c;
     w->c.path = w->c.schema = w->c.volumes = NULL;
+    w->c.pivots = NULL;
     w->shared.config = &w->c;
     w->first = first;
     w->is_maker = lease != NULL;
@@ -211,6 +235,9 @@ int deltafs_private_writer_destroy(struct writer *w, struct error *e)
     block_writer_fini(&w->shared.block);
     buffer_fini(&w->shared.scratch.leaf);
     buffer_fini(&w->shared.scratch.fence);
+    sample_fini(&w->sample);
+    for (int i = 0; i < 2; i++)
+        memory_give(&w->memory, w->pivots[i], w->pivots[i] ? w->c.partitions * sizeof *w->pivots[i] : 0);
     memory_give(&w->memory, w->part, w->part_capacity * sizeof *w->part);
     free((char *)(uintptr_t)w->c.path);
     free(w);

@@ -5,6 +5,7 @@
 
 #include "base/queue.h"
 #include "directory/write/partition_writer.h"
+#include "directory/write/pivots.h"
 #include "directory/write/value_log_write.h"
 #include "directory/write/writer.h"
 
@@ -28,8 +29,14 @@ struct writer {
     struct queue *queue;         /* of full memtables; NULL: an epoch's end. Its thread is the worker */
     uint64_t end_number;         /* of the last epoch's end in it */
     struct values_writer values; /* with layout=local */
-    uint32_t epoch;              /* the first that is not committed */
-    uint32_t stamp;              /* where epochs are compacted: that of the records that are put */
+    /* How records are placed. The pivots of the next epoch are chosen while one ends: so there may be two of each.
+     * Before the keys of `pivots` stands whether they are chosen. */
+    struct partitioner by[2];
+    uint64_t *pivots[2];
+    uint32_t now;             /* which of them is that of the epoch that fills */
+    struct key_sample sample; /* of its keys */
+    uint32_t epoch;           /* the first that is not committed */
+    uint32_t stamp;           /* where epochs are compacted: that of the records that are put */
     int has_label;
     uint64_t last_label;
     uint64_t last_records; /* of the last epoch that was committed here, of all processes */
@@ -38,6 +45,8 @@ struct writer {
     int is_ending;
     struct { /* the epoch that is ending; the worker's until it is done */
         uint64_t label;
+        uint32_t by;
+        int has_next; /* pivots for the epochs after it, which are stored with it */
         struct error failed;
         struct writer_totals totals, values;
     } ending;
@@ -75,6 +84,8 @@ uint64_t writer_path_room(const struct writer_config *c);
 uint32_t writer_tables(uint32_t threads);
 /* How many of the threads encode. */
 uint32_t writer_encoders(const struct writer_config *c, uint32_t threads);
+/* Keys of the sample that pivots are chosen by. */
+uint32_t writer_sample(const struct writer_config *c);
 /* Share out the memory: the number of threads, the sizes of buffers, and the records of a memtable. */
 int writer_plan(struct writer *w, const struct writer_config *c, uint32_t count, uint32_t *records, struct error *e);
 

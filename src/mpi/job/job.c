@@ -185,6 +185,15 @@ static int job_deliver_all(struct job *j, struct error *e)
     return status;
 }
 
+/* Let in what comes after a round, placed as the writer has it by now. */
+static void job_begin_round(struct job *j)
+{
+    if (!j->shuffle)
+        return;
+    shuffle_place(j->shuffle, deltafs_private_writer_partitioner(j->writer));
+    shuffle_begin(j->shuffle);
+}
+
 /* ---- Agreement ---- */
 
 /* The maximum of a number is this of the minimum of the numbers' opposites. */
@@ -297,11 +306,37 @@ static int job_conclude_late(struct job *j, struct error *e)
     return status;
 }
 
+/* Collective: how the next epoch is placed. Without memory for that on some rank it is as this one. Fails only where
+ * the job is lost. */
+static int job_choose(struct job *j, struct error *e)
+{
+    struct bytes own = {.used = 0}, all = {.used = 0};
+    struct error why = {0};
+    size_t n;
+
+    if (!deltafs_private_writer_has_pivots(j->writer))
+        return DELTAFS_OK;
+    uint64_t sampled = deltafs_private_writer_sampled(j->writer);
+    int status = mpi_reduce(&j->group, &sampled, 1, MPI_SUM, e);
+    if (status != DELTAFS_OK)
+        return status;
+    deltafs_private_writer_sample(j->writer, sampled, &own, &why);
+    status = mpi_gather(&j->group, own.buffer.bytes, own.used, &all, &why);
+    if (j->group.rank == 0 && status == DELTAFS_OK)
+        deltafs_private_writer_choose(j->writer, &all);
+    buffer_fini(&own.buffer);
+    buffer_fini(&all.buffer);
+    void *chosen = deltafs_private_writer_chosen(j->writer, &n);
+    return mpi_broadcast(&j->group, chosen, n, e);
+}
+
 /* All records are with their owners: end the epoch, and the one before. */
 static int job_seal(struct job *j, uint64_t label, struct error *e)
 {
     int status = job_conclude_late(j, e);
 
+    if (status == DELTAFS_OK)
+        status = job_choose(j, e);
     if (status != DELTAFS_OK)
         return status;
     while (j->shuffle && !deltafs_private_writer_can_end(j->writer))
@@ -324,8 +359,7 @@ static int job_discard(struct job *j, struct error *e)
         deltafs_private_writer_discard(j->writer, status != DELTAFS_OK, e);
         j->pending = 0;
     }
-    if (j->shuffle)
-        shuffle_begin(j->shuffle);
+    job_begin_round(j);
     return status;
 }
 
@@ -374,8 +408,7 @@ static int job_end(struct job *j, enum job_call call, uint64_t label, struct err
     if (status != DELTAFS_OK)
         return status;
     status = call == JOB_EPOCH_END ? job_seal(j, label, e) : job_conclude_late(j, e);
-    if (j->shuffle)
-        shuffle_begin(j->shuffle);
+    job_begin_round(j);
     return status;
 }
 

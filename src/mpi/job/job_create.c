@@ -12,7 +12,7 @@
 #define MEMORY_PERCENT  3 /* of the node, for the option memory at auto */
 #define MEMORY_AUTO_MIN (16u << 20)
 
-/* What rank 0 broadcasts of its options; the path and the schema follow it. */
+/* What rank 0 broadcasts of its options; pivots if there are any, the path and the schema follow it. */
 struct job_plan {
     struct writer_config config; /* the pointers mean nothing elsewhere */
     struct plan_options wanted;
@@ -26,6 +26,11 @@ struct job_call {
     deltafs_options *shared; /* rank 0: the options of the directory, if indexes by value leave it less memory */
 };
 
+static size_t job_pivots_size(const struct writer_config *c)
+{
+    return (c->partitions - 1) * sizeof *c->pivots;
+}
+
 /* Rank 0: options into a plan. */
 static int job_make_plan(struct job *j, const struct job_call *call, const deltafs_options *o, struct bytes *out,
                          struct error *e)
@@ -36,8 +41,8 @@ static int job_make_plan(struct job *j, const struct job_call *call, const delta
     struct job_plan plan = {.has_thread = deltafs_private_options_number(o, OPTION_PROGRESS) == PROGRESS_THREAD,
                             .has_stats = deltafs_private_options_number(o, OPTION_STATS) != 0,
                             .has_indexes = *index_by != '\0'};
-    char *schema = NULL;
-    int status = call->is_reopening ? deltafs_private_writer_inspect(&plan.config, call->path, o, &schema, e)
+    struct writer_facts facts = {0};
+    int status = call->is_reopening ? deltafs_private_writer_inspect(&plan.config, call->path, o, &facts, e)
                                     : deltafs_private_writer_configure(&plan.config, call->path, o, e);
 
     if (status == DELTAFS_OK && !call->is_reopening)
@@ -50,13 +55,15 @@ static int job_make_plan(struct job *j, const struct job_call *call, const delta
         status = stats_open(deltafs_private_options_text(o, OPTION_STATS), &j->stats_fd, e);
     if (status == DELTAFS_OK)
         status = bytes_append(out, &plan, sizeof plan, e);
+    if (status == DELTAFS_OK && plan.config.pivots)
+        status = bytes_append(out, plan.config.pivots, job_pivots_size(&plan.config), e);
     if (status == DELTAFS_OK)
         status = bytes_append(out, call->path, strlen(call->path) + 1, e);
     if (status == DELTAFS_OK)
         status = bytes_append(out, plan.config.schema, strlen(plan.config.schema) + 1, e);
     if (status == DELTAFS_OK)
         status = bytes_append(out, index_by, strlen(index_by) + 1, e);
-    free(schema);
+    deltafs_private_writer_facts_fini(&facts);
     return status;
 }
 
@@ -106,7 +113,12 @@ static int job_share_plan(struct job *j, struct job_call *call, struct job_plan 
     if (mpi_agree(&j->group, e) != DELTAFS_OK)
         return e->status;
     memcpy(plan, bytes->buffer.bytes, sizeof *plan);
-    plan->config.path = (const char *)bytes->buffer.bytes + sizeof *plan;
+    const uint8_t *at = bytes->buffer.bytes + sizeof *plan;
+    if (plan->config.pivots) {
+        plan->config.pivots = (const uint64_t *)(const void *)at;
+        at += job_pivots_size(&plan->config);
+    }
+    plan->config.path = (const char *)at;
     plan->config.schema = plan->config.path + strlen(plan->config.path) + 1;
     if (j->group.rank != 0)
         plan->config.volumes = ""; /* rank 0 makes them */
@@ -185,7 +197,10 @@ static int job_open(struct job *j, struct job_plan *plan, struct lease *lease, s
     c->writer = (uint32_t)rank;
     if (j->shuffle)
         c->reserved += shuffle_memory(j->shuffle);
-    return deltafs_private_writer_open(c, first, end - first, rank == 0 ? lease : NULL, &j->writer, e);
+    int status = deltafs_private_writer_open(c, first, end - first, rank == 0 ? lease : NULL, &j->writer, e);
+    if (status == DELTAFS_OK && j->shuffle)
+        shuffle_place(j->shuffle, deltafs_private_writer_partitioner(j->writer));
+    return status;
 }
 
 /* Collective: all have found a container that is reopened in order: go on with it. Only then is anything of it changed.

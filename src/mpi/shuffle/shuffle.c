@@ -3,7 +3,6 @@
 #include "base/coding.h"
 #include "base/short_copy.h"
 #include "base/thread.h"
-#include "directory/format/partition.h"
 #include "mpi/shuffle/channel.h"
 #include "mpi/shuffle/link.h"
 #include "mpi/shuffle/ring.h"
@@ -30,7 +29,8 @@ struct shuffle {
     uint16_t *table;      /* of each partition the channel that its records go by from here; `channels`: its own */
     uint32_t stage_shift; /* from a channel of stage OUT to that of stage MID with the same peer */
     uint32_t whole;       /* bytes of an item that is key and value alone; 0: items have their sizes */
-    uint64_t hash_first, hash_last; /* of this rank's keys */
+    struct partitioner by;
+    uint32_t own_first, own_count; /* this rank's partitions */
     uint32_t round;
     size_t since_progress; /* bytes put */
     int is_open, is_dead;
@@ -135,16 +135,17 @@ static int shuffle_make_table(struct shuffle *s, struct error *e)
     return DELTAFS_OK;
 }
 
-/* The hashes of this rank's partitions are a range: partitions divide all hashes in order, and a rank's follow one
- * another. */
-static void shuffle_find_hashes(struct shuffle *s)
+static void shuffle_find_own(struct shuffle *s)
 {
-    uint32_t all = s->plan.partitions, ranks = s->config.ranks;
-    uint32_t first = partition_first((int)s->config.rank, all, (int)ranks);
-    uint32_t end = partition_first((int)s->config.rank + 1, all, (int)ranks);
+    int rank = (int)s->config.rank, ranks = (int)s->config.ranks;
 
-    s->hash_first = first < end ? partition_first_hash(first, all) : UINT64_MAX;
-    s->hash_last = first < end ? partition_first_hash(end, all) - 1 : 0;
+    s->own_first = partition_first(rank, s->plan.partitions, ranks);
+    s->own_count = partition_first(rank + 1, s->plan.partitions, ranks) - s->own_first;
+}
+
+void shuffle_place(struct shuffle *s, const struct partitioner *by)
+{
+    s->by = *by;
 }
 
 /* Bytes of an item in its short form, or 0 if it has none. */
@@ -172,7 +173,8 @@ int shuffle_create(const struct shuffle_config *c, struct shuffle **out, struct 
     s->config = *c;
     s->plan = *c->plan;
     s->whole = shuffle_whole(c->plan, c->value_size);
-    shuffle_find_hashes(s);
+    s->by = (struct partitioner){.partitions = s->plan.partitions};
+    shuffle_find_own(s);
     int status = rings_create(&s->plan, c->rank, c->cache, &s->rings, e);
     if (status == DELTAFS_OK)
         status = link_create(&s->plan, c->rank, c->comm, &s->link, e);
@@ -405,6 +407,14 @@ static int shuffle_store_piece(struct shuffle *s, uint32_t holder, struct piece 
 
 /* ---- Channels in ---- */
 
+static inline uint64_t key_at(const uint8_t *p)
+{
+    uint64_t key;
+
+    memcpy(&key, p, sizeof key);
+    return key;
+}
+
 /* The channel by which a partition's records go on from where they came to in stage `came`; s->channels: none, they are
  * this rank's. */
 static inline uint32_t shuffle_channel(const struct shuffle *s, uint32_t partition, int came)
@@ -414,23 +424,29 @@ static inline uint32_t shuffle_channel(const struct shuffle *s, uint32_t partiti
     return came == STAGE_VIA && channel < s->base[STAGE_VIA] ? channel + s->stage_shift : channel;
 }
 
-/* The same for the records of `n` keys, at most ROUTE_AT_ONCE. */
+/* The partitions of `n` keys, at most ROUTE_AT_ONCE. */
+static void shuffle_find(const struct shuffle *s, const uint8_t *keys, size_t stride, size_t n, uint32_t *partitions)
+{
+    const struct partitioner *by = &s->by;
+    uint64_t hash[ROUTE_AT_ONCE];
+
+    if (by->pivots) {
+        for (size_t i = 0; i < n; i++)
+            partitions[i] = partition_of_pivots(by->pivots, by->partitions - 1, key_at(keys + i * stride));
+        return;
+    }
+    hash_keys(keys, stride, n, hash);
+    for (size_t i = 0; i < n; i++)
+        partitions[i] = partition_of_hash(hash[i], by->partitions);
+}
+
+/* The channels of the records of `n` keys, at most ROUTE_AT_ONCE. */
 static void shuffle_route(const struct shuffle *s, const uint8_t *keys, size_t stride, size_t n, int came,
                           uint32_t *channels)
 {
-    uint64_t hash[ROUTE_AT_ONCE];
-
-    hash_keys(keys, stride, n, hash);
+    shuffle_find(s, keys, stride, n, channels);
     for (size_t i = 0; i < n; i++)
-        channels[i] = shuffle_channel(s, partition_of_hash(hash[i], s->plan.partitions), came);
-}
-
-static inline uint64_t key_at(const uint8_t *p)
-{
-    uint64_t key;
-
-    memcpy(&key, p, sizeof key);
-    return key;
+        channels[i] = shuffle_channel(s, channels[i], came);
 }
 
 /* As the holder of others. */
@@ -505,15 +521,14 @@ static void in_finish(struct shuffle *s, struct channel_in *in)
 /* Take items in their short form, all of which must be for this rank. */
 static void in_take_last(struct shuffle *s, struct channel_in *in)
 {
-    uint64_t hash[ROUTE_AT_ONCE];
-    uint32_t left;
+    uint32_t partition[ROUTE_AT_ONCE], left;
 
     while ((left = (in->end - in->at) / s->whole) > 0) {
         const uint8_t *p = in->bytes + in->at;
         uint32_t n = left < ROUTE_AT_ONCE ? left : ROUTE_AT_ONCE, others = 0;
-        hash_keys(p, s->whole, n, hash);
+        shuffle_find(s, p, s->whole, n, partition);
         for (uint32_t i = 0; i < n; i++)
-            others |= hash[i] < s->hash_first || hash[i] > s->hash_last;
+            others |= partition[i] - s->own_first >= s->own_count;
         if (others) {
             in_malformed(s, in, "has a record that another rank owns");
             return;
@@ -563,7 +578,7 @@ static void in_take_pieces(struct shuffle *s, struct channel_in *in)
                               .offset = get_u32(p + 12),
                               .size = get_u32(p + 16),
                               .moved = in->moved};
-        uint32_t channel = shuffle_channel(s, partition_of(piece.key, s->plan.partitions), in->stage);
+        uint32_t channel = shuffle_channel(s, partition_of(&s->by, piece.key), in->stage);
         int has_nothing = piece.size == 0 && piece.value_size > 0;
         if (piece.value_size > VALUE_MOST || piece.offset > piece.value_size || has_nothing ||
             piece.size > piece.value_size - piece.offset || piece.size > in->end - in->at - ITEM_HEADER ||
@@ -681,7 +696,7 @@ static int shuffle_wait_room(struct shuffle *s, struct channel_out *o, size_t ne
 /* Send a record with its size. */
 static void shuffle_put_sized(struct shuffle *s, uint64_t key, const uint8_t *value, size_t size)
 {
-    uint32_t channel = shuffle_channel(s, partition_of(key, s->plan.partitions), STAGE_OUT);
+    uint32_t channel = shuffle_channel(s, partition_of(&s->by, key), STAGE_OUT);
     struct piece p = {.key = key, .bytes = value, .value_size = (uint32_t)size, .size = (uint32_t)size};
     int is_first = 1;
 

@@ -18,6 +18,7 @@
 
 #include <mpi.h>
 #include <stddef.h>
+#include "directory/format/partition.h"
 #include "mpi/shuffle/plan.h"
 
 struct shuffle;
@@ -52,6 +53,8 @@ struct shuffle_stat {
 int shuffle_create(const struct shuffle_config *c, struct shuffle **out, struct error *e);
 /* Collective over `node`, the ranks of this one's node; see rings_share. */
 int shuffle_share(struct shuffle *s, MPI_Comm node, struct error *e);
+/* How records are placed from the next round on, or the first: the same on all ranks. At first: by their hash. */
+void shuffle_place(struct shuffle *s, const struct partitioner *by);
 /* Collective over the node if it was shared, but where the ranks have lost each other. NULL is fine. */
 void shuffle_destroy(struct shuffle *s);
 
