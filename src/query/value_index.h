@@ -23,6 +23,7 @@
 /* The code of a value: the float32 below it, such that codes have the order of values. NaN
  * is the largest. */
 uint64_t value_index_code(double value);
+void value_index_codes(const double *value, size_t n, uint64_t *code);
 
 /* The fingerprint of an expression for a label. */
 int value_index_fingerprint(const struct manifest *m, const deltafs_schema *schema, const struct expr *x,

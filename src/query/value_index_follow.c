@@ -13,7 +13,7 @@
 #define AT_ONCE     1024                 /* records */
 #define SHARE       4                    /* of the option memory that each index has */
 #define MEMORY_MIN  (UINT64_C(8) << 20)  /* bytes that an index needs, */
-#define MEMORY_AUTO (UINT64_C(16) << 20) /* and has if the option is auto */
+#define MEMORY_AUTO (UINT64_C(32) << 20) /* and has if the option is auto */
 
 /* A column that an index has. */
 struct carried {
@@ -69,9 +69,9 @@ static int follower_put(const struct followers *all, struct follower *f, size_t 
                 ? (struct expr_column){keys, key_stride}
                 : (struct expr_column){values + deltafs_schema_field(all->schema, number[i])->offset, value_stride};
     expr_eval(f->work, n, f->column, value);
+    value_index_codes(value, n, code);
     uint8_t *to = f->values.bytes;
     for (size_t i = 0; i < n; i++, to += size) {
-        code[i] = value_index_code(value[i]);
         memcpy(to, keys + i * key_stride, sizeof(uint64_t));
         uint8_t *at = to + sizeof(uint64_t);
         for (size_t k = 0; k < f->carries; at += f->carried[k++].size)

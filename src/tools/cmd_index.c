@@ -240,8 +240,13 @@ static int index_by(struct index_job *ix, char **dirs, int n)
 {
     double start = progress_now();
     uint64_t epochs, records, all;
+    deltafs_dir *d = NULL;
+    int code = ranks_agree(target_open_records(text_path(dirs[0]), &d));
 
     (void)n;
+    deltafs_close(d);
+    if (code != EXIT_OK)
+        return code;
     int status = deltafs_mpi_index_by(MPI_COMM_WORLD, text_path(dirs[0]), ix->by, ix->options, &epochs, &records);
     if (status != DELTAFS_OK)
         return text_fail(text_exit_code(status), "index: %s", deltafs_errmsg(NULL));

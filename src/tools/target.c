@@ -93,8 +93,8 @@ int target_open_records(const char *path, deltafs_dir **out)
 
     if (index)
         code = text_fail(EXIT_TROUBLE,
-                         "%s: an index, which has no records of its own; 'deltafs get' reads rows through it, and "
-                         "'deltafs info' lists its files",
+                         "%s: an index, which has no records of its own; 'deltafs get' reads rows through it, 'deltafs "
+                         "info' lists its files, and 'deltafs-mpi import' makes a directory of dumps",
                          path);
     deltafs_fileindex_close(index);
     return code == EXIT_OK ? target_open_directory(path, out) : code;

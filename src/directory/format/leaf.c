@@ -61,15 +61,30 @@ static uint64_t leaf_get_bits(const uint8_t *p, uint64_t at, unsigned bits)
     return v & leaf_mask(bits);
 }
 
-/* Set `bits` bits from bit `at` of zeroed memory; touches the same bytes. */
-static void leaf_put_bits(uint8_t *p, uint64_t at, unsigned bits, uint64_t v)
-{
-    unsigned shift = (unsigned)(at & 7);
+/* Numbers of less than 64 bits, one behind the other. */
+struct leaf_bits {
+    uint8_t *at; /* where the next 64 bits go, */
+    uint64_t word;
+    unsigned used; /* of which there are so many, below 64 */
+};
 
-    p += at >> 3;
-    put_u64(p, get_u64(p) | v << shift);
-    if (shift + bits > 64)
-        p[8] |= (uint8_t)(v >> (64 - shift));
+static inline void leaf_bits_put(struct leaf_bits *b, unsigned bits, uint64_t v)
+{
+    b->word |= v << b->used;
+    b->used += bits;
+    if (b->used < 64)
+        return;
+    put_u64(b->at, b->word);
+    b->at += sizeof b->word;
+    b->used -= 64;
+    b->word = b->used > 0 ? v >> (bits - b->used) : 0;
+}
+
+/* Only the bytes that have bits are written. */
+static void leaf_bits_end(struct leaf_bits *b)
+{
+    for (; b->used > 0; b->word >>= 8, b->used -= b->used < 8 ? b->used : 8)
+        *b->at++ = (uint8_t)b->word;
 }
 
 static uint64_t leaf_bytes(uint64_t bits)
@@ -204,12 +219,15 @@ int leaf_encode(const struct leaf_input *in, const struct leaf_id *id, uint32_t 
     size_t table_size = (size_t)(p - table);
     memset(p, 0, bits);
     uint8_t *upper = p, *lower = upper + s.upper, *runs = lower + s.lower;
+    struct leaf_bits lows = {.at = lower}, numbers = {.at = runs};
     for (uint32_t i = 0; i < n; i++) {
         uint64_t v = in->keys[i] - first, bit = (v >> s.low_bits) + i;
         upper[bit >> 3] |= (uint8_t)(1u << (bit & 7));
-        leaf_put_bits(lower, (uint64_t)i * s.low_bits, s.low_bits, v & leaf_mask(s.low_bits));
-        leaf_put_bits(runs, (uint64_t)i * s.run_bits, s.run_bits, in->scratch[in->cursors[i]]);
+        leaf_bits_put(&lows, s.low_bits, v & leaf_mask(s.low_bits));
+        leaf_bits_put(&numbers, s.run_bits, in->scratch[in->cursors[i]]);
     }
+    leaf_bits_end(&lows);
+    leaf_bits_end(&numbers);
     uint8_t *end = runs + s.runs;
     if (in->epochs)
         end = leaf_put_epochs(end, in);
