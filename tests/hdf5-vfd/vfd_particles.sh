@@ -108,10 +108,10 @@ stdout_has 0.5
 expect 0 vfd h5dump -d 3/late -y sums
 stdout_has nan
 expect 1 vfd h5dump -a 3/computed_left_out sums
-"$deltafs" attr sums 'time="noon"' --from 11 || fail attr
-expect 0 vfd h5dump -a 11/computed_left_out sums
+printf '@time=noon\n@records==n+time\n11 5 03000000\n' | "$put_records" noon schema=n:u4 || fail put_records
+expect 0 vfd h5dump -a 11/computed_left_out noon
 stdout_has "epoch 11: computed column 'records': offset 2: expected a number, but the attribute 'time' is a text"
-expect 0 vfd h5dump -a computed_left_out sums/5
+expect 0 vfd h5dump -a computed_left_out noon/5
 # Bounded.
 HDF5_DRIVER_CONFIG='records=40; memory=16M'
 expect 0 vfd h5ls -r two

@@ -23,7 +23,7 @@ struct tree {
     int is_integer;
     __int128 integer;
     double real;
-    long double bound; /* INTEGER: no value is beyond it */
+    unsigned __int128 bound; /* INTEGER: no value is beyond it */
     int may_be_missing, has_zero;
 };
 
@@ -153,7 +153,7 @@ static int leaf_column(struct oracle *o, int column)
                      .level = 9,
                      .column = column,
                      .has_zero = 1,
-                     .bound = ldexpl(1, 8 * (int)c->size)};
+                     .bound = (unsigned __int128)1 << 8 * c->size};
 
     snprintf(t.leaf, sizeof t.leaf, "%s", c->name);
     return tree_add(o, t);
@@ -169,7 +169,7 @@ static int leaf_integer(struct oracle *o, const char *name, __int128 v)
                      .integer = v,
                      .is_integer = 1,
                      .has_zero = v == 0,
-                     .bound = fabsl((long double)v)};
+                     .bound = (unsigned __int128)(v < 0 ? -v : v)};
 
     if (name)
         snprintf(t.leaf, sizeof t.leaf, "%s", name);
@@ -218,7 +218,7 @@ static int make_integer(struct oracle *o, struct rng *r, int depth);
 /* Whether the rules say that it is exact. */
 static int is_exact(const struct tree *t)
 {
-    return t->bound <= (t->may_be_missing ? 0x1p53L : 0x1p63L - 1);
+    return t->bound <= (t->may_be_missing ? UINT64_C(1) << 53 : INT64_MAX);
 }
 
 static int make_quotient(struct oracle *o, struct rng *r, int depth)
@@ -230,7 +230,7 @@ static int make_quotient(struct oracle *o, struct rng *r, int depth)
 
     t.may_be_missing = x->may_be_missing || y->may_be_missing || y->has_zero;
     t.bound = is_mod ? y->bound : y->is_integer && !y->has_zero ? x->bound / y->bound + 1 : x->bound;
-    int is_small = x->bound + y->bound < 0x1p51L && x->type != WIDE;
+    int is_small = x->bound + y->bound < UINT64_C(1) << 51 && x->type != WIDE;
     if ((t.may_be_missing && !is_small) || !is_exact(&t))
         return a;
     return tree_add(o, t);
@@ -527,21 +527,43 @@ static double eval_call(const char *op, double a, double b)
     return a > b || isnan(b) ? a : b;
 }
 
-/* A long double has 64 bits, so that all are exact. */
+/* 1, 0 or -1 as the integer is above the number, equal to it or below it; exact, since what is cut off the number tells
+ * the rest. Not by long double: Valgrind has no more than 53 bits of it. */
+static int order_mixed(__int128 a, double b)
+{
+    if (fabs(b) >= 0x1p100)
+        return b < 0 ? 1 : -1;
+    __int128 whole = (__int128)b;
+    double rest = b - (double)whole;
+
+    return a != whole ? (a > whole) - (a < whole) : (rest < 0) - (rest > 0);
+}
+
+static int order_results(struct result a, struct result b)
+{
+    if (a.is_integer && b.is_integer)
+        return (a.integer > b.integer) - (a.integer < b.integer);
+    if (a.is_integer)
+        return order_mixed(a.integer, b.real);
+    if (b.is_integer)
+        return -order_mixed(b.integer, a.real);
+    return (a.real > b.real) - (a.real < b.real);
+}
+
 static int eval_comparison(const char *op, struct result a, struct result b)
 {
-    long double x = a.is_integer ? (long double)a.integer : (long double)a.real;
-    long double y = b.is_integer ? (long double)b.integer : (long double)b.real;
+    int is_unordered = isnan(a.real) || isnan(b.real);
+    int order = is_unordered ? 0 : order_results(a, b);
 
     switch (op[0]) {
     case '<':
-        return op[1] == '=' ? x <= y : x < y;
+        return !is_unordered && (op[1] == '=' ? order <= 0 : order < 0);
     case '>':
-        return op[1] == '=' ? x >= y : x > y;
+        return !is_unordered && (op[1] == '=' ? order >= 0 : order > 0);
     case '=':
-        return x == y;
+        return !is_unordered && order == 0;
     default:
-        return x != y;
+        return is_unordered || order != 0;
     }
 }
 

@@ -3,14 +3,15 @@
  *     put_records DIR [--abandon] [OPTION=VALUE...]
  *
  * Each line is "LABEL KEY VALUE", the value in hexadecimal, or "-" for an empty one; with keys=bytes the key, too. An
- * epoch ends where the label changes. With --abandon the process ends without closing the directory, as a job that dies
- * does. */
+ * epoch ends where the label changes. A line "@NAME=TEXT" or "@NAME==EXPRESSION" sets an attribute. With --abandon the
+ * process ends without closing the directory, as a job that dies does. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <deltafs/deltafs.h>
+#include <deltafs/deltafs_query.h>
 
 #define LINE_MAX_BYTES (1 << 20)
 
@@ -65,6 +66,22 @@ static int put_line(deltafs_dir *d, int is_bytes, char *line, uint64_t *label, i
     return 0;
 }
 
+static int set_attribute(deltafs_dir *d, char *line)
+{
+    char *value = line + strcspn(line, "=");
+
+    line[strcspn(line, "\n")] = '\0';
+    if (*value != '=')
+        return complain("not @NAME=TEXT", line);
+    *value++ = '\0';
+    int is_computed = *value == '=';
+    const struct deltafs_attribute a = {.struct_size = sizeof a,
+                                        .name = line + 1,
+                                        .type = is_computed ? DELTAFS_ATTRIBUTE_EXPRESSION : DELTAFS_ATTRIBUTE_TEXT,
+                                        .value = value + is_computed};
+    return deltafs_attribute_set(d, &a) == DELTAFS_OK ? 0 : complain(line, deltafs_errmsg(d));
+}
+
 static int put_all(deltafs_dir *d, int is_bytes)
 {
     char *line = malloc(LINE_MAX_BYTES);
@@ -72,7 +89,7 @@ static int put_all(deltafs_dir *d, int is_bytes)
     int is_open = 0, failed = !line;
 
     while (!failed && fgets(line, LINE_MAX_BYTES, stdin))
-        failed = put_line(d, is_bytes, line, &label, &is_open) != 0;
+        failed = (*line == '@' ? set_attribute(d, line) : put_line(d, is_bytes, line, &label, &is_open)) != 0;
     free(line);
     if (!failed && is_open && deltafs_epoch_end(d, label) != DELTAFS_OK)
         failed = complain("epoch end", deltafs_errmsg(d)) != 0;
