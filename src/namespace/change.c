@@ -1,24 +1,30 @@
-/* Changes of names and attributes. Each is a new state of an entry under its name, or says that the entry has the name
- * no more. */
-#include <fcntl.h>
-#include <string.h>
+/* Changes of names and attributes. Each is a new state of an entry under its
+ * name, or says that the entry has the name no more. */
 #include "base/sized.h"
 #include "namespace/namespace.h"
+#include <fcntl.h>
+#include <string.h>
 
 #define PERMISSIONS 07777
 
 /* ---- States ---- */
 
-int ns_put(deltafs_namespace *ns, const struct entry_name *name, const struct inode *inode, const char *target,
-           size_t target_size)
+/* The same; `node` NULL: there is no room for it. */
+static int put_at(deltafs_namespace *ns, struct name_node *node, const struct inode *inode, const char *target,
+                  size_t target_size)
 {
-    struct name_node *node = name_table_get(&ns->names, name);
     struct name_item *item = node ? name_table_put(&ns->names, node, inode, target, target_size) : NULL;
 
     if (!item)
-        return error_no_memory(&ns->error, name->size + target_size, "names; give the option memory more");
+        return error_no_memory(&ns->error, sizeof *node + target_size, "names; give the option memory more");
     name_table_mark(&ns->names, node, item);
     return DELTAFS_OK;
+}
+
+int ns_put(deltafs_namespace *ns, const struct entry_name *name, const struct inode *inode, const char *target,
+           size_t target_size)
+{
+    return put_at(ns, name_table_get(&ns->names, name), inode, target, target_size);
 }
 
 struct inode ns_new_inode(deltafs_namespace *ns, uint8_t type, uint32_t mode)
@@ -125,7 +131,7 @@ static int create_file(deltafs_namespace *ns, const char *path, uint32_t mode)
     if (f.inode.type != ENTRY_REMOVED)
         ns_remove_items(ns, &ns->walk, &f, NULL);
     struct inode inode = ns_new_inode(ns, ENTRY_FILE, mode);
-    return ns_put(ns, &name, &inode, "", 0);
+    return put_at(ns, node, &inode, "", 0);
 }
 
 int deltafs_namespace_create(deltafs_namespace *ns, const char *path, uint32_t mode, int flags)

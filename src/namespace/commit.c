@@ -23,6 +23,7 @@ static int commit_node(deltafs_namespace *ns, const struct name_node *node)
     struct entry entry = {.parent = node->parent, .name = node->name, .name_size = node->name_size};
     int status = DELTAFS_OK;
 
+    name_filter_add(&ns->committed, node->key);
     for (const struct name_item *i = name_item_at(&ns->names, node->items); i && status == DELTAFS_OK;
          i = name_item_at(&ns->names, i->next)) {
         entry.inode = i->inode;

@@ -1,17 +1,19 @@
+#include "namespace/name_table.h"
 #include <stdlib.h>
 #include <string.h>
-#include "namespace/name_table.h"
 
 #define SLOT_SHARE                                                                                                     \
-    32 /* bytes of the arena for one slot: a node takes twice that or more, so half of the slots are free */
+    64 /* bytes for each slot, itself included; a node with an item takes twice                                        \
+          as many */
 #define SLOT_BITS_MIN 10
+#define SPARE_SLOTS   8192 /* nodes that one call may add */
 
 int name_table_init(struct name_table *t, size_t bytes, struct error *e)
 {
     *t = (struct name_table){.bits = SLOT_BITS_MIN, .used = 8};
     while ((size_t)SLOT_SHARE << (t->bits + 1) <= bytes && t->bits < 32)
         t->bits++;
-    t->room = bytes - ((size_t)4 << t->bits);
+    t->room = bytes - (sizeof *t->slot << t->bits);
     t->arena = malloc(t->room);
     t->slot = calloc((size_t)1 << t->bits, sizeof *t->slot);
     return t->arena && t->slot ? DELTAFS_OK : error_no_memory(e, bytes, "names");
@@ -26,6 +28,7 @@ void name_table_fini(struct name_table *t)
 void name_table_clear(struct name_table *t)
 {
     memset(t->slot, 0, sizeof *t->slot << t->bits);
+    t->count = 0;
     t->used = 8;
     t->folder = 0;
 }
@@ -41,41 +44,59 @@ static uint32_t place_of(const struct name_table *t, const void *p)
 static void *arena_take(struct name_table *t, size_t n)
 {
     n = (n + 7) & ~(size_t)7;
-    if (n > name_table_left(t) || (t->used + n) / 8 > UINT32_MAX)
+    if (n > t->room - t->used || (t->used + n) / 8 > UINT32_MAX)
         return NULL;
     void *p = t->arena + t->used;
     t->used += n;
     return p;
 }
 
-/* The slot of a name: where its node is, or would be. */
-static uint32_t *slot_of(const struct name_table *t, const struct entry_name *name)
+/* At least a quarter of the slots is free. */
+static uint32_t most_nodes(const struct name_table *t)
 {
-    size_t mask = ((size_t)1 << t->bits) - 1;
-    size_t i = (size_t)(name->key * UINT64_C(0x9e3779b97f4a7c15) >> (64 - t->bits));
+    return (uint32_t)(UINT64_C(3) << t->bits >> 2);
+}
+
+size_t name_table_left(const struct name_table *t)
+{
+    return t->count + SPARE_SLOTS <= most_nodes(t) ? t->room - t->used : 0;
+}
+
+/* The slot of a name: where its node is, or would be. */
+static struct name_slot *slot_of(const struct name_table *t, const struct entry_name *name)
+{
+    uint64_t hash = name->key * UINT64_C(0x9e3779b97f4a7c15);
+    size_t mask = ((size_t)1 << t->bits) - 1, i = (size_t)(hash >> (64 - t->bits));
 
     for (;; i = (i + 1) & mask) {
-        const struct name_node *n = name_node_at(t, t->slot[i]);
-        if (!n || (n->key == name->key && n->name_size == name->size && id_is_same(&n->parent, &name->parent) &&
-                   memcmp(n->name, name->text, name->size) == 0))
-            return &t->slot[i];
+        struct name_slot *s = &t->slot[i];
+        if (s->place == 0)
+            return s;
+        if (s->tag != (uint32_t)hash)
+            continue;
+        const struct name_node *n = name_node_at(t, s->place);
+        if (n->key == name->key && n->name_size == name->size && id_is_same(&n->parent, &name->parent) &&
+            memcmp(n->name, name->text, name->size) == 0)
+            return s;
     }
 }
 
 struct name_node *name_table_find(const struct name_table *t, const struct entry_name *name)
 {
-    return name_node_at(t, *slot_of(t, name));
+    return name_node_at(t, slot_of(t, name)->place);
 }
 
-static struct name_node *node_add(struct name_table *t, const struct entry_name *name)
+/* Add a node at the slot that is free for it. */
+static struct name_node *node_add(struct name_table *t, struct name_slot *slot, const struct entry_name *name)
 {
-    struct name_node *n = arena_take(t, sizeof *n + name->size);
+    struct name_node *n = t->count < most_nodes(t) ? arena_take(t, sizeof *n + name->size) : NULL;
 
     if (!n)
         return NULL;
     *n = (struct name_node){.parent = name->parent, .key = name->key, .name_size = (uint8_t)name->size};
     memcpy(n->name, name->text, name->size);
-    *slot_of(t, name) = place_of(t, n);
+    *slot = (struct name_slot){place_of(t, n), (uint32_t)(name->key * UINT64_C(0x9e3779b97f4a7c15))};
+    t->count++;
     return n;
 }
 
@@ -88,14 +109,13 @@ static struct entry_name folder_name(const struct entry_id *id, uint64_t key)
 /* The node of the folder that a name is in. */
 static struct name_node *folder_get(struct name_table *t, const struct entry_name *name)
 {
-    struct name_node *last = name_node_at(t, t->folder);
+    struct name_node *n = name_node_at(t, t->folder);
 
-    if (last && id_is_same(&last->parent, &name->parent))
-        return last;
+    if (n && id_is_same(&n->parent, &name->parent))
+        return n;
     struct entry_name own = folder_name(&name->parent, name->key);
-    struct name_node *n = name_table_find(t, &own);
-    if (!n)
-        n = node_add(t, &own);
+    struct name_slot *slot = slot_of(t, &own);
+    n = slot->place == 0 ? node_add(t, slot, &own) : name_node_at(t, slot->place);
     if (n)
         t->folder = place_of(t, n);
     return n;
@@ -103,12 +123,12 @@ static struct name_node *folder_get(struct name_table *t, const struct entry_nam
 
 struct name_node *name_table_get(struct name_table *t, const struct entry_name *name)
 {
-    struct name_node *n = name_table_find(t, name);
-
-    if (n)
-        return n;
     struct name_node *folder = folder_get(t, name);
-    n = folder ? node_add(t, name) : NULL;
+    struct name_slot *slot = slot_of(t, name);
+
+    if (!folder || slot->place != 0)
+        return folder ? name_node_at(t, slot->place) : NULL;
+    struct name_node *n = node_add(t, slot, name);
     if (!n)
         return NULL;
     n->in_folder = folder->in_folder;
@@ -150,7 +170,8 @@ struct name_item *name_table_put(struct name_table *t, struct name_node *node, c
     }
     if (item && inode->stamp < item->inode.stamp)
         return item;
-    /* The item of a link that was removed when it came here has no room for the target. */
+    /* The item of a link that was removed when it came here has no room for the
+     * target. */
     if (!item || target_size > item->target_size)
         item = item_add(t, link, item ? item->next : 0, target_size);
     if (!item)

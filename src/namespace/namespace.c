@@ -11,6 +11,7 @@
 
 #define NAMES_RESERVE (1u << 20) /* bytes for the names that one call looks up */
 #define NAMES_SHARE   2          /* names get this part of the memory, the rest is for the table and its data */
+#define FILTER_SHARE  8          /* and the filter this part of that */
 #define WRITER_MEMORY (32u << 20)
 
 /* ---- Messages ---- */
@@ -145,7 +146,9 @@ static int open_memory(deltafs_namespace *ns, int is_writer, const deltafs_optio
         return error_set(e, DELTAFS_ERR_MEMORY,
                          "option memory: %llu bytes are too few to write to a namespace; give %u",
                          (unsigned long long)*memory, WRITER_MEMORY);
-    return name_table_init(&ns->names, *memory / NAMES_SHARE, e);
+    size_t names = *memory / NAMES_SHARE, filter = is_writer ? names / FILTER_SHARE : 0;
+    int status = is_writer ? name_filter_init(&ns->committed, filter, e) : DELTAFS_OK;
+    return status == DELTAFS_OK ? name_table_init(&ns->names, names - filter, e) : status;
 }
 
 static int open_parts(deltafs_namespace *ns, int flags, const deltafs_options *o, struct error *e)
@@ -163,6 +166,7 @@ static int open_parts(deltafs_namespace *ns, int flags, const deltafs_options *o
         status = tables_init(&ns->tables, &ns->io, ns->path, ns->own.number, o, e);
     if (status == DELTAFS_OK && ns->tables.last_label > ns->last_stamp)
         ns->last_stamp = ns->tables.last_label;
+    ns->first_stamp = ns->last_stamp;
     return status;
 }
 
@@ -173,6 +177,7 @@ static int ns_free(deltafs_namespace *ns, struct error *e)
     tables_fini(&ns->tables);
     int status = own_table_close(&ns->own, e);
     name_table_fini(&ns->names);
+    name_filter_fini(&ns->committed);
     walk_fini(&ns->walk);
     walk_fini(&ns->other);
     free(ns->path);

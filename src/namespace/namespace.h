@@ -2,6 +2,7 @@
  *
  *     entry.c       ids, attributes, records of tables
  *     name_table.c  names in memory: changed ones, and those that were looked up
+ *     name_filter.c names that were committed, and are not in memory any more
  *     tables.c      what is committed: all tables, open for reading
  *     own_table.c   where this writer commits: one table, and its data
  *     head.c        the file NAMESPACE
@@ -17,6 +18,7 @@
 #ifndef DELTAFS_NAMESPACE_NAMESPACE_H
 #define DELTAFS_NAMESPACE_NAMESPACE_H
 
+#include "namespace/name_filter.h"
 #include "namespace/own_table.h"
 
 /* A walk goes from the root down the folders of a path. In a view, a folder is a set of ids: each writer that has
@@ -65,6 +67,8 @@ struct deltafs_namespace {
     uint64_t last_stamp; /* of this writer, or of any commit that it sees */
     struct inode root;   /* as the namespace was created */
     struct name_table names;
+    struct name_filter committed; /* names that this writer has committed since it began, */
+    uint64_t first_stamp;         /* after this */
     struct tables tables;
     struct own_table own;
     struct walk walk, other;

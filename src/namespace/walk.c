@@ -104,6 +104,13 @@ int inode_show(struct inode *shown, const struct inode *i)
     return 1;
 }
 
+/* Whether nothing that is committed can have the name: this writer has created its folder since it began. */
+static int is_new(const deltafs_namespace *ns, const struct entry_name *name)
+{
+    return ns->own.number != 0 && name->parent.table == ns->own.number && name->parent.number > ns->first_stamp &&
+           !name_filter_has(&ns->committed, name->key);
+}
+
 /* The node of a name, with all that is known of it. */
 static int load_node(deltafs_namespace *ns, const struct entry_name *name, struct name_node **out)
 {
@@ -112,6 +119,8 @@ static int load_node(deltafs_namespace *ns, const struct entry_name *name, struc
     if (!n)
         return error_no_memory(&ns->error, name->size, "names; give the option memory more");
     *out = n;
+    if (!n->is_loaded && is_new(ns, name))
+        n->is_loaded = 1;
     return n->is_loaded ? DELTAFS_OK : tables_load(&ns->tables, &ns->names, n, &ns->error);
 }
 
