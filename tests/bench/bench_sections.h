@@ -11,6 +11,7 @@ void section_read(const struct bench *b, struct table *t);
 void section_growth(const struct bench *b, struct table *t);
 void section_storage(const struct bench *b, struct table *t);
 void section_memory(const struct bench *b, struct table *t);
+void section_namespace(const struct bench *b, struct table *t);
 void section_machine(const struct bench *b, struct table *t);
 
 #endif

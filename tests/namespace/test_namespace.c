@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "namespace/entry.h"
+#include "namespace/name_filter.h"
 #include "unit_help.h"
 #include "unit_io.h"
 #include "unit_kth.h"
@@ -427,6 +428,27 @@ static void more_than_memory(void **state)
     close_ns(ns);
 }
 
+/* What was added is found, and little else. */
+static void filter_of_names(void **state)
+{
+    enum { COUNT = 50000 };
+    struct name_filter f = {0};
+    struct error e;
+    unsigned wrong = 0;
+
+    (void)state;
+    CHECK_IS(name_filter_has(&f, 1), 0);
+    CHECK_IS(name_filter_init(&f, COUNT * 10 / 8, &e), DELTAFS_OK);
+    for (uint64_t i = 0; i < COUNT; i++)
+        name_filter_add(&f, i << 32 | i);
+    for (uint64_t i = 0; i < COUNT; i++) {
+        CHECK(name_filter_has(&f, i << 32 | i));
+        wrong += name_filter_has(&f, i << 32 | (i + 1)) != 0;
+    }
+    CHECK(wrong < COUNT / 40);
+    name_filter_fini(&f);
+}
+
 /* ---- Several writers ---- */
 
 static void conflicts(void **state)
@@ -722,12 +744,22 @@ static void hostile_records(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(opening),       cmocka_unit_test(damaged_head),      cmocka_unit_test(error_numbers),
-        cmocka_unit_test(paths),         cmocka_unit_test(root_attributes),   cmocka_unit_test(open_files),
-        cmocka_unit_test(large_files),   cmocka_unit_test(list_and_change),   cmocka_unit_test(more_than_memory),
-        cmocka_unit_test(conflicts),     cmocka_unit_test(commits_that_fail), cmocka_unit_test(every_operation_fails),
-        cmocka_unit_test(killed_writer), cmocka_unit_test(damaged_tables),    cmocka_unit_test(hostile_records)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(opening),
+                                       cmocka_unit_test(damaged_head),
+                                       cmocka_unit_test(error_numbers),
+                                       cmocka_unit_test(paths),
+                                       cmocka_unit_test(root_attributes),
+                                       cmocka_unit_test(open_files),
+                                       cmocka_unit_test(large_files),
+                                       cmocka_unit_test(list_and_change),
+                                       cmocka_unit_test(more_than_memory),
+                                       cmocka_unit_test(filter_of_names),
+                                       cmocka_unit_test(conflicts),
+                                       cmocka_unit_test(commits_that_fail),
+                                       cmocka_unit_test(every_operation_fails),
+                                       cmocka_unit_test(killed_writer),
+                                       cmocka_unit_test(damaged_tables),
+                                       cmocka_unit_test(hostile_records)};
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
