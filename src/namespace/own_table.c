@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include "base/coding.h"
 #include "base/uuid.h"
+#include "directory/format/manifest.h"
 #include "directory/serial.h"
 #include "namespace/own_table.h"
 
@@ -43,6 +44,17 @@ static void raise_label(deltafs_dir *dir, uint64_t *label)
         *label = last;
 }
 
+/* Whether chunks can be put into a table's data; not if its creation was interrupted. */
+static int has_usable_data(const struct own_table *own, uint64_t number)
+{
+    char path[PATH_ROOM];
+    struct manifest m = {0};
+    int status = manifest_read(own->io, table_path(path, own->path, number, TABLE_DATA), &m, error_ignored());
+
+    manifest_fini(&m);
+    return status == DELTAFS_OK || status == DELTAFS_ERR_NOT_FOUND;
+}
+
 /* Take over one of the tables that are there. A damaged one stays as it is, for a repair. */
 static int own_take(struct own_table *own, uint64_t random, struct error *e)
 {
@@ -52,9 +64,11 @@ static int own_take(struct own_table *own, uint64_t random, struct error *e)
     int status = tables_list(own->io, own->path, &number, &count, e);
 
     for (size_t i = 0; i < count && i < TRIES_MAX && status == DELTAFS_OK && !own->dir; i++) {
-        uint64_t one = number[(random + i) % count];
-        status = serial_open_directory(table_path(path, own->path, one, ""), own->options, 1, 0, &own->dir, e);
-        own->number = one;
+        own->number = number[(random + i) % count];
+        if (!has_usable_data(own, own->number))
+            continue;
+        table_path(path, own->path, own->number, "");
+        status = serial_open_directory(path, own->options, 1, 0, &own->dir, e);
         if (status == DELTAFS_ERR_BUSY || status == DELTAFS_ERR_NOT_DELTAFS || status == DELTAFS_ERR_NOT_FOUND ||
             status == DELTAFS_ERR_DAMAGED)
             status = DELTAFS_OK;
@@ -72,7 +86,6 @@ static int own_create(struct own_table *own, uint64_t random, struct error *e)
     for (own->number = random; status == DELTAFS_ERR_EXISTS; own->number++)
         status = serial_open_directory(table_path(path, own->path, own->number, ""), own->options, 0, 0, &own->dir, e);
     own->number--;
-    own->is_new = 1;
     return status;
 }
 
@@ -136,10 +149,7 @@ int own_table_commit_data(struct own_table *own, uint64_t label, struct error *e
 
 int own_table_commit(struct own_table *own, uint64_t label, struct error *e)
 {
-    int status = error_of_call(deltafs_epoch_end(own->dir, label), e);
-
-    own->is_new &= status != DELTAFS_OK;
-    return status;
+    return error_of_call(deltafs_epoch_end(own->dir, label), e);
 }
 
 /* ---- Closing ---- */
@@ -152,17 +162,12 @@ static int close_directory(deltafs_dir *dir, struct error *e)
     return status == DELTAFS_ERR_UNCOMMITTED ? DELTAFS_OK : status;
 }
 
+/* A table that has got nothing stays: it cannot be removed without another writer taking it over just then. */
 int own_table_close(struct own_table *own, struct error *e)
 {
-    char path[PATH_ROOM];
     int status = close_directory(own->data, e);
 
     status = error_first(status, close_directory(own->dir, error_after(status, e)));
-    if (own->is_new && own->dir) {
-        if (own->data)
-            deltafs_remove(table_path(path, own->path, own->number, TABLE_DATA));
-        deltafs_remove(table_path(path, own->path, own->number, ""));
-    }
     deltafs_options_destroy(own->options);
     return status;
 }

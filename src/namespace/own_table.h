@@ -8,7 +8,6 @@ struct own_table {
     const char *path; /* of the namespace */
     struct io *io;
     uint64_t number; /* 0: none, the namespace is open for reading */
-    int is_new;      /* it was created by this writer, and nothing is committed */
     deltafs_options *options;
     deltafs_dir *dir;
     deltafs_dir *data; /* NULL: not open */
@@ -19,7 +18,7 @@ struct own_table {
  * raised to that of the table's last commit. own_table_close in any case. */
 int own_table_open(struct own_table *own, struct io *io, const char *path, const deltafs_options *given,
                    uint64_t memory, uint64_t *label, struct error *e);
-/* Close; a table that has got nothing is removed. Returns the first error. */
+/* Close all. Returns the first error. */
 int own_table_close(struct own_table *own, struct error *e);
 
 /* Open the data of the table, before the first chunk; *label is raised. */

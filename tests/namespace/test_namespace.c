@@ -146,7 +146,7 @@ static void opening(void **state)
     CHECK_IS(try_open(path, O_RDWR | O_CREAT | O_EXCL, "32M", &ns), DELTAFS_ERR_EXISTS);
     close_ns(open_ns(unit_path("open//"), O_RDWR | O_CREAT));
     CHECK_IS(try_open(path, O_RDWR, "31M", &ns), DELTAFS_ERR_MEMORY);
-    CHECK_IS(count_tables(path, name), 0); /* of writers that wrote nothing, nothing is left */
+    CHECK_IS(count_tables(path, name), 1); /* each writer has taken over the table of the one before */
     CHECK_IS(deltafs_namespace_open(path, O_RDONLY, NULL, &ns), DELTAFS_OK);
     CHECK_IS(deltafs_namespace_mkdir(ns, "/a", 0700), DELTAFS_ERR_MODE);
     CHECK_IS(deltafs_namespace_commit(ns), DELTAFS_ERR_MODE);
@@ -637,6 +637,33 @@ static void killed_writer(void **state)
     }
 }
 
+/* A writer was killed while it created its table, or its data: both are left alone. */
+static void interrupted_creation(void **state)
+{
+    const char *path = unit_path("half");
+    deltafs_namespace *ns = new_ns("half");
+    char name[32];
+
+    (void)state;
+    put_file(ns, "/a", "first");
+    close_ns(ns);
+    CHECK_IS(count_tables(path, name), 1);
+    unit_remove(unit_path("half/%s.data", name));
+    mkdir(unit_path("half/%s.data", name), 0700);
+    mkdir(unit_path("half/t0000000000000001"), 0700);
+    for (int round = 0; round < 2; round++) {
+        ns = open_ns(path, O_RDWR);
+        put_file(ns, "/b", "second");
+        check_file(ns, "/b", "second");
+        close_ns(ns);
+        CHECK_IS(count_tables(path, name), 3);
+    }
+    ns = open_ns(path, O_RDONLY);
+    assert_string_equal(names_in(ns, "/"), "a b");
+    check_file(ns, "/b", "second");
+    close_ns(ns);
+}
+
 /* ---- Damage ---- */
 
 static void check_damaged(const char *path)
@@ -758,6 +785,7 @@ int main(void)
                                        cmocka_unit_test(commits_that_fail),
                                        cmocka_unit_test(every_operation_fails),
                                        cmocka_unit_test(killed_writer),
+                                       cmocka_unit_test(interrupted_creation),
                                        cmocka_unit_test(damaged_tables),
                                        cmocka_unit_test(hostile_records)};
 
