@@ -280,13 +280,14 @@ static int worker_take_sure(const struct deltafs_record *record, void *worker)
 /* Look up `n` keys, a batch. Without a test, unless a key has several records, or an epoch several segments. */
 static int worker_get_batch(struct worker *w, size_t n, int is_sure, struct error *damage)
 {
+    const uint8_t *wanted = w->reader->wanted; /* NULL: the reader must have all */
     int stopped = 0, status = DELTAFS_OK;
 
     w->looked_up = n;
     if (is_sure) {
-        w->reader->wanted = w->eval.sure.bytes;
+        w->reader->wanted = wanted ? w->eval.sure.bytes : NULL;
         status = worker_look_up(w, w->key, n, worker_take_sure, &stopped, &(struct error){.status = DELTAFS_OK});
-        w->reader->wanted = w->eval.row.bytes;
+        w->reader->wanted = wanted;
         is_sure = !stopped && w->eval.batch.n == n;
         if (status == DELTAFS_OK && is_sure)
             status = worker_flush(w);
