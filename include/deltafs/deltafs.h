@@ -123,6 +123,20 @@ DELTAFS_API void deltafs_options_destroy(deltafs_options *options);
  * epoch and value.epoch: the former are shown under the names of the latter. */
 DELTAFS_API int deltafs_options_set(deltafs_options *options, const char *name, const char *value);
 
+/* The partition of a key: a number from 0 to `partitions` - 1, which depends on nothing but the arguments. May be
+ * called by several threads at once, and by threads of the library. */
+typedef uint32_t (*deltafs_partition_fn)(uint64_t key, uint32_t partitions, void *arg);
+
+/* Place keys by a function of the caller, instead of by their hash or range. `name` stands for it: 1 to 31 letters,
+ * digits,
+ * '_', '-' and '.', but not the words of the option partitioner. A directory that is created with these options keeps
+ * the name. To write to it again, a function of that name must be given; with MPI, each rank gives it. A reader may
+ * give it; if it does not, the directory can be read all the same, but a key is looked for in all partitions. An append
+ * of a key for which the function returns another number fails. Keys must be numbers. The function must stay as long as
+ * the options and all directories that are opened with them. DELTAFS_ERR_OPTION for a name that is not valid. */
+DELTAFS_API int deltafs_options_set_partitioner(deltafs_options *options, const char *name, deltafs_partition_fn fn,
+                                                void *arg);
+
 /* Get an option's text, which is valid until the option is set again. DELTAFS_ERR_OPTION for an unknown name. */
 DELTAFS_API int deltafs_options_get(const deltafs_options *options, const char *name, const char **value);
 
@@ -409,7 +423,7 @@ struct deltafs_stat {
     const char *layout;      /* "partitioned" or "local", as the option layout */
     size_t attributes;       /* as many as deltafs_attribute_at has (deltafs_query.h) */
     uint64_t compacted;      /* so many epochs, the first ones, are stored together (deltafs_compact) */
-    const char *partitioner; /* "hash" or "range", as the option partitioner */
+    const char *partitioner; /* "hash", "range", or the name of the caller's; owned by the handle */
 };
 
 struct deltafs_epoch_stat {

@@ -136,7 +136,8 @@ struct deltafs_options {
         uint64_t number;
         enum option_source source;
     } value[OPTION_COUNT];
-    int is_index;
+    int is_index, is_repair;
+    struct caller_partitioner partitioner;
 };
 
 const struct deltafs_option_info *deltafs_option_at(size_t i)
@@ -232,7 +233,55 @@ static int option_set(deltafs_options *o, int i, const char *text, enum option_s
     o->value[i].text = copy;
     o->value[i].number = number;
     o->value[i].source = source;
+    if (i == OPTION_PARTITIONER)
+        o->partitioner = (struct caller_partitioner){NULL, NULL};
     return DELTAFS_OK;
+}
+
+int partitioner_is_name(const char *name)
+{
+    static const char valid[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.";
+    size_t n = strlen(name), word = 0;
+
+    while (word < WORDS && rows[OPTION_PARTITIONER].words[word] &&
+           strcmp(rows[OPTION_PARTITIONER].words[word], name) != 0)
+        word++;
+    return n > 0 && n < PARTITIONER_NAME_ROOM && strspn(name, valid) == n &&
+           (word == WORDS || !rows[OPTION_PARTITIONER].words[word]);
+}
+
+static int set_partitioner(deltafs_options *o, const char *name, struct caller_partitioner p, struct error *e)
+{
+    char *copy = strdup(name);
+
+    if (!copy)
+        return error_no_memory(e, strlen(name) + 1, "an option");
+    free(o->value[OPTION_PARTITIONER].text);
+    o->value[OPTION_PARTITIONER].text = copy;
+    o->value[OPTION_PARTITIONER].number = PARTITIONER_CALLER;
+    o->value[OPTION_PARTITIONER].source = SOURCE_CALLER;
+    o->partitioner = p;
+    return DELTAFS_OK;
+}
+
+int deltafs_options_set_partitioner(deltafs_options *o, const char *name, deltafs_partition_fn fn, void *arg)
+{
+    struct error *e = deltafs_private_thread_error();
+
+    if (!o || !name || !fn)
+        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_options_set_partitioner: options, name and fn must be given");
+    if (!partitioner_is_name(name))
+        return error_set(e, DELTAFS_ERR_OPTION,
+                         "deltafs_options_set_partitioner: '%s' is no name for a partitioner; it has 1 to %d letters, "
+                         "digits, '_', '-' and '.', and is not 'hash' or 'range'",
+                         name, PARTITIONER_NAME_ROOM - 1);
+    return set_partitioner(o, name, (struct caller_partitioner){fn, arg}, e);
+}
+
+struct caller_partitioner deltafs_private_options_partitioner(const deltafs_options *o, const char *name)
+{
+    return strcmp(o->value[OPTION_PARTITIONER].text, name) == 0 ? o->partitioner
+                                                                : (struct caller_partitioner){NULL, NULL};
 }
 
 int deltafs_options_set(deltafs_options *o, const char *name, const char *value)
@@ -326,6 +375,11 @@ int deltafs_private_options_is_given(const deltafs_options *o, enum option_id id
     return o->value[id].source != SOURCE_DEFAULT;
 }
 
+int deltafs_private_options_prefer(deltafs_options *o, enum option_id id, const char *text, struct error *e)
+{
+    return option_set(o, (int)id, text, SOURCE_DEFAULT, e);
+}
+
 int deltafs_private_options_reset(deltafs_options *o, enum option_id id, struct error *e)
 {
     return option_set(o, (int)id, rows[id].info.default_value, SOURCE_DEFAULT, e);
@@ -336,8 +390,20 @@ int deltafs_private_options_copy(deltafs_options *to, const deltafs_options *fro
     int status = DELTAFS_OK;
 
     for (int i = 0; i < OPTION_COUNT && status == DELTAFS_OK; i++)
-        status = option_set(to, i, from->value[i].text, from->value[i].source, e);
+        status = i == OPTION_PARTITIONER && from->partitioner.fn
+                     ? set_partitioner(to, from->value[i].text, from->partitioner, e)
+                     : option_set(to, i, from->value[i].text, from->value[i].source, e);
     return status;
+}
+
+void deltafs_private_options_mark_repair(deltafs_options *o)
+{
+    o->is_repair = 1;
+}
+
+int deltafs_private_options_is_repair(const deltafs_options *o)
+{
+    return o->is_repair;
 }
 
 void deltafs_private_options_mark_index(deltafs_options *o)

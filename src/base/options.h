@@ -46,7 +46,7 @@ enum option_extents { EXTENTS_PARALLEL, EXTENTS_BROADCAST, EXTENTS_FLATTEN };
 enum option_keys { KEYS_U64, KEYS_BYTES };
 enum option_layout { LAYOUT_PARTITIONED, LAYOUT_LOCAL };
 enum option_old_label { OLD_LABEL_DISCARD, OLD_LABEL_KEEP, OLD_LABEL_SKIP };
-enum option_partitioner { PARTITIONER_HASH, PARTITIONER_RANGE };
+enum option_partitioner { PARTITIONER_HASH, PARTITIONER_RANGE, PARTITIONER_CALLER };
 enum option_progress { PROGRESS_CALLS, PROGRESS_THREAD };
 enum option_route { ROUTE_AUTO, ROUTE_DIRECT, ROUTE_3HOP, ROUTE_GRID };
 enum option_sync { SYNC_NONE, SYNC_COMMIT, SYNC_CLOSE };
@@ -55,12 +55,31 @@ enum option_sync { SYNC_NONE, SYNC_COMMIT, SYNC_CLOSE };
 DELTAFS_PRIVATE uint64_t deltafs_private_options_number(const deltafs_options *o, enum option_id id);
 DELTAFS_PRIVATE const char *deltafs_private_options_text(const deltafs_options *o, enum option_id id);
 
+#define PARTITIONER_NAME_ROOM 32
+
+/* A caller's own partitioner. */
+struct caller_partitioner {
+    deltafs_partition_fn fn; /* NULL: none is given */
+    void *arg;
+};
+/* The one of this name. */
+DELTAFS_PRIVATE struct caller_partitioner deltafs_private_options_partitioner(const deltafs_options *o,
+                                                                              const char *name);
+/* Whether it can be the name of one; 0 for the words of the option. */
+int partitioner_is_name(const char *name);
+
 /* Whether the caller or the environment has set the option, also to its default. */
 DELTAFS_PRIVATE int deltafs_private_options_is_given(const deltafs_options *o, enum option_id id);
 /* Give `to` the values of `from`, and where they came from. */
 DELTAFS_PRIVATE int deltafs_private_options_copy(deltafs_options *to, const deltafs_options *from, struct error *e);
+/* Let the option be this unless it is said otherwise: as if it had not been set. */
+DELTAFS_PRIVATE int deltafs_private_options_prefer(deltafs_options *o, enum option_id id, const char *text,
+                                                   struct error *e);
 /* Reset the option to its default, as if it had not been set. */
 DELTAFS_PRIVATE int deltafs_private_options_reset(deltafs_options *o, enum option_id id, struct error *e);
+/* A directory that is opened for writing may have another's partitioner: no record is put. */
+DELTAFS_PRIVATE void deltafs_private_options_mark_repair(deltafs_options *o);
+DELTAFS_PRIVATE int deltafs_private_options_is_repair(const deltafs_options *o);
 /* A directory that is created with these options is an index over files. */
 DELTAFS_PRIVATE void deltafs_private_options_mark_index(deltafs_options *o);
 DELTAFS_PRIVATE int deltafs_private_options_is_index(const deltafs_options *o);

@@ -18,6 +18,7 @@ struct deltafs_dir {
     struct writer *writer;
     enum option_keys keys;
     int64_t value_size;
+    struct partitioner by;               /* a writer's, if it is the caller's own */
     struct buffer blob;                  /* a key of bytes with its value, as they are stored */
     const struct dir_follower *follower; /* NULL: none */
     void *followers;
@@ -48,7 +49,8 @@ int deltafs_private_dir_attach(const struct dir_transport *transport, void *ctx,
                        .ctx = ctx,
                        .writer = writer,
                        .keys = c->keys,
-                       .value_size = c->caller_size};
+                       .value_size = c->caller_size,
+                       .by = {.partitions = c->partitions, .fn = c->caller.fn, .arg = c->caller.arg}};
     uint64_t label;
     if (deltafs_private_writer_has_truncated(writer, &label))
         snprintf(d->error.text, sizeof d->error.text,
@@ -118,6 +120,21 @@ static int append_check(deltafs_dir *d, const char *call, enum option_keys kind,
     return DELTAFS_OK;
 }
 
+/* What the caller's partitioner returns must be partitions. */
+static int append_check_partitions(deltafs_dir *d, const char *call, size_t n, const uint8_t *keys, size_t key_stride)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint64_t key;
+        memcpy(&key, keys + i * key_stride, sizeof key);
+        uint32_t partition = d->by.fn(key, d->by.partitions, d->by.arg);
+        if (partition >= d->by.partitions)
+            return error_set(&d->error, DELTAFS_ERR_INVALID,
+                             "%s: the partitioner returns %u for the key %llu; %s has the partitions 0 to %u", call,
+                             partition, (unsigned long long)key, d->path, d->by.partitions - 1);
+    }
+    return DELTAFS_OK;
+}
+
 /* `call` is the public function, for messages. */
 static int append_numbers(deltafs_dir *d, const char *call, size_t n, const void *keys, size_t key_stride,
                           const void *values, size_t value_stride, size_t size)
@@ -129,6 +146,8 @@ static int append_numbers(deltafs_dir *d, const char *call, size_t n, const void
     if (n == 0)
         return DELTAFS_OK;
     status = append_check(d, call, KEYS_U64, keys, values, size);
+    if (status == DELTAFS_OK && d->by.fn)
+        status = append_check_partitions(d, call, n, keys, key_stride);
     if (status != DELTAFS_OK) {
         d->transport->fail(d->ctx, &d->error);
         return dir_end(d, status);
@@ -301,8 +320,10 @@ int deltafs_open(const char *path, const deltafs_options *options, deltafs_dir *
     if (status == DELTAFS_OK)
         status = reader_open(path, (uint32_t)deltafs_private_options_number(o, OPTION_READ_THREADS),
                              deltafs_private_options_number(o, OPTION_READ_CACHE), &d->reader, e);
-    if (status == DELTAFS_OK)
+    if (status == DELTAFS_OK) {
         d->reader->memory = deltafs_private_options_number(o, OPTION_MEMORY);
+        d->reader->manifest.caller = deltafs_private_options_partitioner(o, d->reader->manifest.partitioner_name);
+    }
     deltafs_options_destroy(defaults);
     if (status != DELTAFS_OK) {
         free(d);
@@ -429,7 +450,9 @@ int deltafs_stat(deltafs_dir *d, struct deltafs_stat *out)
                              .layout = m->is_local ? "local" : "partitioned",
                              .attributes = m->attributes.count,
                              .compacted = m->compacted,
-                             .partitioner = m->partitioner == PARTITIONER_RANGE ? "range" : "hash"};
+                             .partitioner = m->partitioner == PARTITIONER_RANGE    ? "range"
+                                            : m->partitioner == PARTITIONER_CALLER ? m->partitioner_name
+                                                                                   : "hash"};
     for (uint64_t i = 0; i < m->epoch_count; i++) {
         s.records += m->epoch[i].records;
         s.bytes_raw += m->epoch[i].bytes_raw;

@@ -252,6 +252,7 @@ static int compact_partition(struct compacting *c, uint32_t partition, struct er
 
     if (!partition_keys(&c->by, partition, &low, &end))
         return DELTAFS_OK;
+    deltafs_private_writer_put_to(c->writer, partition);
     int status = open_partition(c, partition, low, end, e), is_last = 0;
     for (uint64_t high; !is_last && status == DELTAFS_OK; low = high + 1) {
         high = range_end(c, low);

@@ -218,7 +218,9 @@ static int worker_scan(struct worker *w, const struct deltafs_range *range, stru
     return w->error.status;
 }
 
-/* Whether a key is in the partition of the unit; `by` NULL: it is. */
+/* Whether a key is in the partition of the unit; `by` NULL: it is. Where that is not known, the unit takes it by its
+ * hash.
+ */
 static int worker_has(const struct worker *w, const struct partitioner *by, const struct set_key *key)
 {
     return !by || partition_of(by, key->number) == w->partition;
@@ -303,12 +305,12 @@ static int worker_get_some(struct worker *w, const struct set_key *key, size_t n
 {
     const struct manifest *m = &w->select->reader->manifest;
     size_t count = 0, most = BATCH;
-    int status = DELTAFS_OK;
+    int is_everywhere = by && by->is_unknown, status = DELTAFS_OK;
 
     if (is_sure && m->value_size > 0 && BATCH_BYTES / (size_t)m->value_size < most)
         most = BATCH_BYTES / (size_t)m->value_size + 1;
     for (size_t i = 0; i < n && status == DELTAFS_OK && !w->select->is_stopping; i++) {
-        if (key[i].record > 0 || key[i].is_sure != is_sure || !worker_has(w, by, &key[i]))
+        if (key[i].record > 0 || key[i].is_sure != is_sure || !(is_everywhere || worker_has(w, by, &key[i])))
             continue;
         w->key[count++] = (struct lookup_key){
             .partition = w->partition, .key = key[i].number, .bytes = key[i].bytes, .size = key[i].size};

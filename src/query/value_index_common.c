@@ -167,7 +167,12 @@ int value_index_options(const deltafs_options *of, deltafs_options **out, struct
         status = deltafs_private_options_copy(*out, of, e);
     for (size_t i = 0; i < sizeof own / sizeof own[0] && status == DELTAFS_OK; i++)
         status = deltafs_private_options_reset(*out, own[i], e);
-    return status;
+    /* A range of values touches few partitions. */
+    uint64_t partitions = status == DELTAFS_OK ? deltafs_private_options_number(*out, OPTION_PARTITIONS) : 0;
+    int has_ranges = partitions == OPTION_AUTO || partitions <= PARTITIONS_RANGE_MAX;
+    return status == DELTAFS_OK
+               ? deltafs_private_options_prefer(*out, OPTION_PARTITIONER, has_ranges ? "range" : "hash", e)
+               : status;
 }
 
 /* Remove the index if it has epochs behind `last`; `has` 0: if it has any. */

@@ -50,19 +50,29 @@ static int repair_is_noted(const struct repair *r)
     return r->has_noted && r->noted.number == r->manifest.epoch_count;
 }
 
+/* The records of an epoch in a partition. */
+struct last_count {
+    struct manifest_epoch *last;
+    struct partitioner by;
+    uint32_t partition;
+    int is_misplaced; /* a reader would not look there for some */
+};
+
 static int count_record(const struct deltafs_record *record, void *arg)
 {
-    struct repair *r = arg;
+    struct last_count *c = arg;
 
-    r->last.records++;
-    r->last.bytes_raw += (record->key_bytes ? record->key_size : 8) + record->size;
+    c->last->records++;
+    c->last->bytes_raw += (record->key_bytes ? record->key_size : 8) + record->size;
+    c->is_misplaced |= !c->by.is_unknown && partition_of(&c->by, record->key) != c->partition;
     return 0;
 }
 
 /* Whether all records of the epoch behind the last committed one are right; counts them. */
 static int repair_check_last(struct repair *r, uint64_t label, struct error *e)
 {
-    struct scan_to to = {.fn = count_record, .arg = r};
+    struct last_count count = {.last = &r->last};
+    struct scan_to to = {.fn = count_record, .arg = &count};
     struct damages damages = {0};
     struct part_reader *p;
     struct reader *reader;
@@ -76,7 +86,9 @@ static int repair_check_last(struct repair *r, uint64_t label, struct error *e)
         m->epoch[m->epoch_count++] = (struct manifest_epoch){.label = label};
         m->is_closed = 0;
     }
+    count.by = manifest_partitioner(m, m->epoch_count - 1, NULL);
     for (uint32_t i = 0; i < m->partitions && status == DELTAFS_OK; i++) {
+        count.partition = i;
         status = reader_part(reader, i, &p, e);
         if (status == DELTAFS_OK)
             status = part_scan(reader, p, (uint32_t)m->epoch_count - 1, &to, &damages, e);
@@ -85,6 +97,10 @@ static int repair_check_last(struct repair *r, uint64_t label, struct error *e)
         *e = damages.first;
         status = e->status;
     }
+    if (status == DELTAFS_OK && count.is_misplaced)
+        status = error_set(e, DELTAFS_ERR_DAMAGED,
+                           "its records are in other partitions than the manifest says: a line "
+                           "of pivots is lost");
     reader_close(reader);
     return status;
 }
@@ -773,7 +789,8 @@ static int repair_set_options(deltafs_options *o, const struct deltafs_repair_op
     for (int i = 0; i < OPTION_COUNT && status == DELTAFS_OK; i++)
         if (i != OPTION_LEASE && i != OPTION_MEMORY)
             status = deltafs_private_options_reset(o, (enum option_id)i, deltafs_private_thread_error());
-    deltafs_private_options_mark_index(o); /* repair may reopen an index, too */
+    deltafs_private_options_mark_index(o);  /* repair may reopen an index, too, */
+    deltafs_private_options_mark_repair(o); /* and what it has no partitioner of */
     snprintf(lease, sizeof lease, "%llu", (unsigned long long)options->lease);
     if (status == DELTAFS_OK && options->has_lease)
         status = deltafs_options_set(o, "lease", lease);

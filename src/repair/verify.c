@@ -49,7 +49,7 @@ static int verify_record(const struct deltafs_record *record, void *arg)
 {
     struct verify *v = arg;
 
-    if (partition_of(&v->by, record->key) != v->partition ||
+    if ((!v->by.is_unknown && partition_of(&v->by, record->key) != v->partition) ||
         (v->is_ordered && record->key >> v->key_shift < v->last_key))
         v->is_misplaced = 1;
     v->last_key = record->key >> v->key_shift;

@@ -6,11 +6,10 @@
 #include "tools/cmd.h"
 #include "tools/target.h"
 
-/* Of each epoch, where partitions are ranges of keys: else, and if an index log cannot be read, NULL. */
+/* Of each epoch, where keys are not placed by their hash: else, and if an index log cannot be read, NULL. */
 static double *info_balance(const struct target *t)
 {
-    double *balance =
-        strcmp(t->of_dir.partitioner, "range") == 0 ? calloc(t->of_dir.epochs + 1, sizeof *balance) : NULL;
+    double *balance = strcmp(t->of_dir.partitioner, "hash") != 0 ? calloc(t->of_dir.epochs + 1, sizeof *balance) : NULL;
 
     if (balance && deltafs_balance(t->dir, balance) != DELTAFS_OK) {
         text_fail(0, "%s", deltafs_errmsg(t->dir));
@@ -20,7 +19,8 @@ static double *info_balance(const struct target *t)
     return balance;
 }
 
-static void info_epoch(const struct report *r, const struct deltafs_epoch_stat *e, int is_ranged, const double *balance)
+static void info_epoch(const struct report *r, const struct deltafs_epoch_stat *e, int has_balance,
+                       const double *balance)
 {
     if (!r->is_json) {
         printf("%20" PRIu64 " %16" PRIu64 " %16" PRIu64 " %16" PRIu64, e->label, e->records, e->bytes_raw,
@@ -34,7 +34,7 @@ static void info_epoch(const struct report *r, const struct deltafs_epoch_stat *
            e->label, e->records, e->bytes_raw, e->bytes_stored);
     if (balance)
         printf(", \"balance\": %.4f", *balance);
-    else if (is_ranged)
+    else if (has_balance)
         printf(", \"balance\": null");
     putchar('}');
 }
@@ -42,7 +42,7 @@ static void info_epoch(const struct report *r, const struct deltafs_epoch_stat *
 static void info_epochs(struct report *r, const struct target *t, const char *path)
 {
     uint64_t n = t->of_dir.epochs, stored = 0;
-    int is_ranged = strcmp(t->of_dir.partitioner, "range") == 0;
+    int has_balance = strcmp(t->of_dir.partitioner, "hash") != 0;
     double *balance = info_balance(t);
 
     report_number(r, "epochs", NULL, n);
@@ -56,7 +56,7 @@ static void info_epochs(struct report *r, const struct target *t, const char *pa
         stored += e.bytes_stored;
         if (r->is_json)
             printf("%s\n  ", i > 0 ? "," : "");
-        info_epoch(r, &e, is_ranged, balance ? &balance[i] : NULL);
+        info_epoch(r, &e, has_balance, balance ? &balance[i] : NULL);
     }
     free(balance);
     if (r->is_json)

@@ -52,7 +52,7 @@ static int copy_create(struct directory_copy *c)
         const char *name, *value;
     } options[] = {{"keys", c->stat.keys},
                    {"schema", c->stat.schema},
-                   {"partitioner", c->stat.partitioner},
+                   {"partitioner", strcmp(c->stat.partitioner, "range") == 0 ? "range" : "hash"},
                    {"partitions", partitions},
                    {"value_size", size}};
     deltafs_options *o;

@@ -1,5 +1,6 @@
 /* Partitions by ranges of keys: samples, pivots, directories against the model, their balance, and what a range reads.
  */
+#include <fcntl.h>
 #include <math.h>
 #include <deltafs/deltafs_query.h>
 #include "base/number.h"
@@ -20,7 +21,7 @@ static void test_partition(void **state)
         for (uint32_t i = 0; i < n; i++) /* some are the same, and the ends are among them */
             pivots[i] = n % 3 ? rng_below(&r, 50) : rng_key(&r, KEYS_ENDS);
         qsort(pivots, n, sizeof *pivots, compare_u64);
-        const struct partitioner by = {n + 1, pivots};
+        const struct partitioner by = {.partitions = n + 1, .pivots = pivots};
         for (int i = 0; i < 200; i++) {
             uint64_t key = i % 2 ? rng_below(&r, 52) : rng_key(&r, KEYS_ENDS);
             uint32_t slow = 0;
@@ -148,7 +149,8 @@ static void test_choose(void **state)
     for (int of = 0; of < DISTRIBUTIONS; of++)
         for (size_t p = 0; p < 3; p++)
             for (size_t k = 0; k < 2; k++) {
-                struct partitioner by = {partitions[p], NULL}, next = {partitions[p], pivots[0]};
+                struct partitioner by = {.partitions = partitions[p]},
+                                   next = {.partitions = partitions[p], .pivots = pivots[0]};
                 for (size_t i = 0; i < N; i++)
                     keys[i] = draw(&r, (enum distribution)of);
                 CHECK_IS(choose(&by, keys, N, processes[k], pivots[0]), 1);
@@ -170,7 +172,7 @@ static void test_choose(void **state)
                 next.pivots = pivots[1];
                 CHECK(balance(&next, keys, N) <= 1.3);
             }
-    const struct partitioner by = {256, NULL};
+    const struct partitioner by = {.partitions = 256};
     CHECK_IS(choose(&by, keys, 1000, 4, pivots[0]), 0); /* too few to say anything */
     CHECK_IS(choose(&by, keys, 0, 4, pivots[0]), 0);
 }
@@ -368,6 +370,98 @@ static void test_reads(void **state)
     unit_remove(unit_path("range"));
 }
 
+/* ---- Damage ---- */
+
+/* Three epochs, of which the last two are placed by other pivots each. */
+static void make_three(struct model *m, const char *path, struct rng *r)
+{
+    deltafs_dir *d = create(path, "range", "5", "wait");
+
+    *m = (struct model){0};
+    for (uint64_t epoch = 0; epoch < 3; epoch++) {
+        for (uint32_t i = 0; i < 1000; i++)
+            CHECK_CALL(d, model_append(m, d, (epoch + 1) * 100000 + rng_below(r, 5000), 8), DELTAFS_OK);
+        model_end_epoch(m, d, epoch);
+    }
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
+/* Where a line of pivots begins in the manifest, from `from` on. */
+static size_t find_pivots(const uint8_t *text, size_t n, size_t from)
+{
+    const uint8_t *at = memmem(text + from, n - from, "\nPivots ", 8);
+
+    CHECK(at != NULL);
+    return (size_t)(at - text) + 1;
+}
+
+/* A line of pivots is damaged, and its copy is not: repair takes that. */
+static void test_damaged(void **state)
+{
+    struct rng r = rng_init(418);
+    const char *path = unit_path("damaged"), *manifest = unit_path("damaged/MANIFEST");
+    struct deltafs_repair_options options = {.struct_size = sizeof options};
+    struct model m;
+    deltafs_dir *d;
+    size_t n;
+
+    (void)state;
+    make_three(&m, path, &r);
+    uint8_t *text = unit_load(manifest, &n);
+    size_t first = find_pivots(text, n, 0), second = find_pivots(text, n, first);
+    unit_poke(manifest, first + 14, text[first + 14] == '1' ? '2' : '1');
+    CHECK_IS(deltafs_open(path, NULL, &d), DELTAFS_ERR_DAMAGED);
+    CHECK(strstr(deltafs_errmsg(NULL), manifest) != NULL);
+    CHECK_IS(deltafs_repair(path, &options, NULL, NULL), DELTAFS_OK);
+    model_check_directory(&m, path, &r);
+    unit_poke(manifest, second + 3, 'x');
+    CHECK_IS(deltafs_repair(path, &options, NULL, NULL), DELTAFS_OK);
+    model_check_directory(&m, path, &r);
+    free(text);
+    model_fini(&m);
+}
+
+static void note(int status, const char *message, void *arg)
+{
+    (void)status;
+    *(int *)arg |= strstr(message, "a line of pivots is lost") != NULL;
+}
+
+/* A line is lost in both: the epochs behind it are not taken for what they are not. */
+static void test_lost(void **state)
+{
+    struct rng r = rng_init(419);
+    const char *path = unit_path("lost");
+    struct deltafs_repair_options options = {.struct_size = sizeof options, .has_label = 1, .label = 1};
+    struct deltafs_verify_counts counts = {.struct_size = sizeof counts};
+    struct model m;
+    struct error e;
+    struct io io = io_default();
+    struct io_file file;
+    size_t n;
+    int is_said = 0;
+
+    (void)state;
+    make_three(&m, path, &r);
+    uint8_t *text = unit_load(unit_path("lost/MANIFEST"), &n);
+    unit_cut_manifest(path, find_pivots(text, n, 0));
+    CHECK_IS(deltafs_repair(path, &options, note, &is_said), DELTAFS_ERR_NOT_FOUND);
+    CHECK(is_said);
+    /* Others in its place: verify finds records that a reader would not. */
+    const uint64_t others[] = {1, 2, 3, 4};
+    uint64_t size = find_pivots(text, n, 0);
+    CHECK_IS(io_file_open(&io, unit_path("lost/MANIFEST"), O_RDWR, &file, &e), DELTAFS_OK);
+    CHECK_IS(manifest_append_pivots(&file, &size, others, 4, 0, &e), DELTAFS_OK);
+    const struct manifest_epoch epoch = {1, 1000, 16000, 1};
+    CHECK_IS(manifest_append_epoch(&file, &size, 1, &epoch, 0, &e), DELTAFS_OK);
+    CHECK_IS(io_file_close(&file, &e), DELTAFS_OK);
+    deltafs_dir *d = unit_open(path);
+    CHECK_CALL(d, deltafs_verify(d, NULL, NULL, &counts), DELTAFS_ERR_DAMAGED);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    free(text);
+    model_fini(&m);
+}
+
 /* ---- Errors ---- */
 
 static void refused(const char *keys, const char *partitions, const char *say)
@@ -400,7 +494,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_partition), cmocka_unit_test(test_sample),  cmocka_unit_test(test_choose),
         cmocka_unit_test(test_random),    cmocka_unit_test(test_balance), cmocka_unit_test(test_reads),
-        cmocka_unit_test(test_refused),   cmocka_unit_test(test_select),
+        cmocka_unit_test(test_damaged),   cmocka_unit_test(test_lost),    cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_select),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? 0 : 1;

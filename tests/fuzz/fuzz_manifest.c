@@ -18,7 +18,8 @@ static void check(const struct manifest *m)
         FUZZ_CHECK(m->epoch[i].label > m->epoch[i - 1].label);
     for (size_t i = 0; i < m->pivots_count; i++)
         for (uint32_t k = 0; k + 1 < m->partitions; k++)
-            FUZZ_CHECK(partition_of(&(struct partitioner){m->partitions, m->pivots[i].key}, m->pivots[i].key[k]) > k);
+            FUZZ_CHECK(partition_of(&(struct partitioner){.partitions = m->partitions, .pivots = m->pivots[i].key},
+                                    m->pivots[i].key[k]) > k);
     if (m->schema[0] != '\0') {
         FUZZ_CHECK(deltafs_schema_parse(m->schema, &schema) == DELTAFS_OK);
         FUZZ_CHECK((int64_t)deltafs_schema_size(schema) == m->value_size);

@@ -12,5 +12,10 @@ runs() {
     check 3 ./test_mpi_range "$data" 4 6 "memory=8M"
     [ "$(grep -c ^Pivots "$data/range/MANIFEST")" = "$2" ] || fail "$(grep ^Pivots "$data/range/MANIFEST")"
 }
+
+fresh
+check 3 ./test_mpi_range "$data" 0 2 "partitions=7 value_size=24 memory=8M" caller
+check 2 ./test_mpi_range "$data" 2 4 "memory=8M commit=async" caller
+
 runs "partitions=9 commit=async" 1
 runs "partitions=2 layout=local" 1

@@ -448,7 +448,7 @@ struct scanned {
     struct model *model;
     const struct deltafs_range *range;
     uint32_t partitions;
-    int is_by_range; /* then the partition of a key depends on the epoch */
+    int is_by_hash; /* else the partition of a key is not known here */
     uint32_t partition;
     uint64_t label;
     size_t count;
@@ -465,7 +465,7 @@ static int model_scan_record(const struct deltafs_record *record, void *arg)
     CHECK(at < m->committed && m->record[at].key == record->key && m->record[at].label == record->label);
     CHECK(model_is_name(&m->record[at], record));
     CHECK(model_is_value(&m->record[at], record));
-    CHECK(s->is_by_range || partition > s->partition || (partition == s->partition && record->label >= s->label));
+    CHECK(!s->is_by_hash || partition > s->partition || (partition == s->partition && record->label >= s->label));
     CHECK(!s->range || (record->label >= s->range->first && record->label <= s->range->last));
     s->partition = partition;
     s->label = record->label;
@@ -483,7 +483,7 @@ void model_check_scan(struct model *m, deltafs_dir *d, const struct deltafs_rang
     CHECK(s.seen != NULL);
     CHECK_CALL(d, deltafs_stat(d, &stat), DELTAFS_OK);
     s.partitions = stat.partitions;
-    s.is_by_range = strcmp(stat.partitioner, "range") == 0;
+    s.is_by_hash = strcmp(stat.partitioner, "hash") == 0;
     model_find(m, 0, 0, 0, &ignored);
     for (size_t i = 0; i < m->committed; i++)
         want += !range || (m->record[i].label >= range->first && m->record[i].label <= range->last);

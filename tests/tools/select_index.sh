@@ -171,7 +171,7 @@ done
 # Damage of the index, and parts of it that are missing.
 both size --where 'size > 8'
 cp -R "$work/d/by" "$work/by"
-for log in "$work"/d/by/size/00/*.data; do
+for log in "$work"/d/by/size/0?/*.data; do
     head -c $(($(wc -c <"$log") - 40)) /dev/zero | dd of="$log" bs=1 seek=40 conv=notrunc 2>"$work/dd" || fail dd
 done
 both none --top 5 --by size

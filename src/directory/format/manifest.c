@@ -11,22 +11,25 @@
 #define COPY_PIECE (64u << 10) /* bytes copied at once */
 #define LINE_PIECE 4096        /* of the first lines: only that of a schema can be longer */
 
-static const char *const partitioner_words[] = {[PARTITIONER_HASH] = "xxh3", [PARTITIONER_RANGE] = "range"};
+static const char *const partitioner_words[] = {
+    [PARTITIONER_HASH] = "xxh3", [PARTITIONER_RANGE] = "range", [PARTITIONER_CALLER] = "caller"};
 
 /* ---- Writing ---- */
 
 static int manifest_write_head(struct io_file *file, uint64_t *size, const struct manifest *m, struct error *e)
 {
-    char value[32] = "any", bytes[STRIPS_TEXT];
+    char value[32] = "any", bytes[STRIPS_TEXT], name[PARTITIONER_NAME_ROOM + 8] = "";
     int status = textlog_append_id(file, size, m->uuid_text, e);
 
     if (m->value_size >= 0)
         snprintf(value, sizeof value, "%" PRId64, m->value_size);
+    if (m->partitioner == PARTITIONER_CALLER)
+        snprintf(name, sizeof name, " name=%s", m->partitioner_name);
     if (status == DELTAFS_OK)
         status = textlog_append(
-            file, size, 0, e, "Directory keys=%s partitioner=%s partitions=%" PRIu32 " value_size=%s%s%s",
+            file, size, 0, e, "Directory keys=%s partitioner=%s partitions=%" PRIu32 " value_size=%s%s%s%s",
             m->keys == KEYS_BYTES ? "bytes" : "u64", partitioner_words[m->partitioner], m->partitions, value,
-            m->is_local ? " place=local" : "", m->is_index ? " kind=index" : "");
+            m->is_local ? " place=local" : "", m->is_index ? " kind=index" : "", name);
     if (status == DELTAFS_OK && m->schema[0] != '\0')
         status = textlog_append(file, size, 0, e, "schema %s", m->schema);
     strips_print(&m->strips, bytes);
@@ -171,9 +174,10 @@ static int parse_directory(void *arg, const char *fields, const char *path, uint
         textlog_text(fields, "value_size", value, sizeof value) != 0 ||
         textlog_number(fields, "partitions", &partitions) != 0 || partitions < 1 || partitions > 1 << 20)
         return error_damaged(e, path, offset, "the directory's line is malformed");
-    int is_range = strcmp(partitioner, partitioner_words[PARTITIONER_RANGE]) == 0;
-    int is_known = is_range || strcmp(partitioner, partitioner_words[PARTITIONER_HASH]) == 0;
-    if ((strcmp(keys, "u64") != 0 && strcmp(keys, "bytes") != 0) || !is_known)
+    enum option_partitioner by = PARTITIONER_HASH;
+    while (by <= PARTITIONER_CALLER && strcmp(partitioner, partitioner_words[by]) != 0)
+        by++;
+    if ((strcmp(keys, "u64") != 0 && strcmp(keys, "bytes") != 0) || by > PARTITIONER_CALLER)
         return error_set(e, DELTAFS_ERR_VERSION,
                          "%s: keys '%s' placed by '%s' are not known to DeltaFS %s; use a newer DeltaFS", path, keys,
                          partitioner, deltafs_version());
@@ -184,8 +188,12 @@ static int parse_directory(void *arg, const char *fields, const char *path, uint
                          "%s: records placed as '%s' are not known to DeltaFS %s; use a newer DeltaFS", path, place,
                          deltafs_version());
     m->keys = strcmp(keys, "bytes") == 0 ? KEYS_BYTES : KEYS_U64;
-    m->partitioner = is_range ? PARTITIONER_RANGE : PARTITIONER_HASH;
-    if (is_range && (m->keys == KEYS_BYTES || m->is_index || partitions > PARTITIONS_RANGE_MAX))
+    m->partitioner = by;
+    if ((by != PARTITIONER_HASH && (m->keys == KEYS_BYTES || m->is_index)) ||
+        (by == PARTITIONER_RANGE && partitions > PARTITIONS_RANGE_MAX) ||
+        (by == PARTITIONER_CALLER &&
+         (textlog_text(fields, "name", m->partitioner_name, sizeof m->partitioner_name) != 0 ||
+          !partitioner_is_name(m->partitioner_name))))
         return error_damaged(e, path, offset, "the directory's line is malformed");
     m->partitions = (uint32_t)partitions;
     m->value_size = -1;
@@ -679,7 +687,10 @@ const struct manifest_job *manifest_job_of(const struct manifest *m, uint64_t ep
 
 struct partitioner manifest_partitioner(const struct manifest *m, uint64_t epoch, uint64_t *end)
 {
-    struct partitioner by = {.partitions = m->partitions};
+    struct partitioner by = {.partitions = m->partitions,
+                             .fn = m->caller.fn,
+                             .arg = m->caller.arg,
+                             .is_unknown = m->partitioner == PARTITIONER_CALLER && !m->caller.fn};
     size_t low = 0, high = m->pivots_count;
 
     epoch = epoch < m->compacted ? 0 : epoch;

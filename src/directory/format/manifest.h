@@ -40,6 +40,8 @@ struct manifest {
     char uuid_text[UUID_TEXT_SIZE];
     enum option_keys keys;
     enum option_partitioner partitioner;
+    char partitioner_name[PARTITIONER_NAME_ROOM]; /* of a caller's, */
+    struct caller_partitioner caller;             /* which a reader may have */
     uint32_t partitions;
     int64_t value_size; /* -1: any */
     char *schema;       /* "" if there is none */
@@ -63,8 +65,8 @@ struct manifest {
 
 /* ---- Containers ---- */
 
-/* Write a new container's manifest: uuid_text, keys, partitioner, partitions, value_size, schema, strips, compacted,
- * the first pivots and the first job are used. `sync`: make it durable. */
+/* Write a new container's manifest: uuid_text, keys, partitioner and its name, partitions, value_size, schema, strips,
+ * compacted, the first pivots and the first job are used. `sync`: make it durable. */
 int manifest_create(struct io *io, const char *folder, const struct manifest *m, int sync, struct error *e);
 /* Append a line, at *size, which is moved behind it. */
 int manifest_append_epoch(struct io_file *file, uint64_t *size, uint64_t number, const struct manifest_epoch *epoch,

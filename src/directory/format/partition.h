@@ -3,6 +3,7 @@
 #ifndef DELTAFS_DIRECTORY_PARTITION_H
 #define DELTAFS_DIRECTORY_PARTITION_H
 
+#include <deltafs/deltafs.h>
 #include "base/hash.h"
 
 #define PARTITIONS_RANGE_MAX                                                                                           \
@@ -11,7 +12,10 @@
 /* How the records of an epoch are placed. */
 struct partitioner {
     uint32_t partitions;
-    const uint64_t *pivots; /* the first keys of partitions 1, 2, ..., ascending; NULL: keys are placed by their hash */
+    const uint64_t *pivots;  /* the first keys of partitions 1, 2, ..., ascending; NULL: there are none, */
+    deltafs_partition_fn fn; /* but the caller's function, if that is not NULL either; else keys are placed by hash */
+    void *arg;
+    int is_unknown; /* by a function that is not given: a key may be in any partition */
 };
 
 /* The key's hash mapped to 0 .. partitions - 1 by multiply-shift (Lemire, 2019). */
@@ -35,10 +39,15 @@ static inline uint32_t partition_of_pivots(const uint64_t *pivots, uint32_t n, u
     return (uint32_t)(at - pivots) + (n == 1 && *at <= key);
 }
 
+/* A number that there is, whatever the caller's function returns. */
 static inline uint32_t partition_of(const struct partitioner *by, uint64_t key)
 {
-    return by->pivots ? partition_of_pivots(by->pivots, by->partitions - 1, key)
-                      : partition_by_hash(key, by->partitions);
+    if (by->pivots)
+        return partition_of_pivots(by->pivots, by->partitions - 1, key);
+    if (!by->fn)
+        return partition_by_hash(key, by->partitions);
+    uint32_t partition = by->fn(key, by->partitions, by->arg);
+    return partition < by->partitions ? partition : 0;
 }
 
 /* The partitions that can have keys from `low` to `high`: *first <= i <= *last. */

@@ -92,6 +92,23 @@ static int get_sorted(struct reader *r, const struct lookup_key *w, size_t n, ui
     return status;
 }
 
+/* Epoch by epoch in all partitions, behind errors too; returns the first. */
+static int get_everywhere(struct reader *r, struct lookup_key *w, size_t n, uint32_t first, uint32_t end,
+                          struct answer **out, struct error *e)
+{
+    int status = DELTAFS_OK;
+
+    for (uint32_t epoch = first; epoch < end; epoch++)
+        for (uint32_t p = 0; p < r->manifest.partitions; p++) {
+            for (size_t i = 0; i < n; i++)
+                w[i].partition = p;
+            qsort(w, n, sizeof *w, wanted_compare);
+            int rc = get_sorted(r, w, n, epoch, epoch + 1, out, error_after(status, e));
+            status = error_first(status, rc);
+        }
+    return status;
+}
+
 /* The epochs that are placed in the same way together, behind errors too; returns the first. */
 static int get_epochs(struct reader *r, struct lookup_key *w, size_t n, const struct deltafs_range *range,
                       struct answer **out, struct error *e)
@@ -100,6 +117,8 @@ static int get_epochs(struct reader *r, struct lookup_key *w, size_t n, const st
     int status = DELTAFS_OK;
 
     reader_epochs(r, range, &first, &end);
+    if (manifest_partitioner(&r->manifest, first, NULL).is_unknown)
+        return get_everywhere(r, w, n, first, end, out, e);
     for (uint64_t next; first < end; first = (uint32_t)next) {
         const struct partitioner by = manifest_partitioner(&r->manifest, first, &next);
         next = next < end ? next : end;

@@ -83,6 +83,7 @@ int reader_refresh(struct reader *r, struct error *e)
         leaf_cache_destroy(r->leaves);
         r->leaves = leaves;
     }
+    now.caller = r->manifest.caller;
     manifest_fini(&r->manifest);
     r->manifest = now;
     return DELTAFS_OK;

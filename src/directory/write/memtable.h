@@ -16,6 +16,7 @@ struct memtable {
     uint32_t *places;             /* of values in the arena, if they differ in size */
     uint32_t *epochs;             /* of the records, where epochs are compacted; else NULL */
     const struct partitioner *by; /* how its records are placed; the caller's */
+    uint32_t partition;           /* of all, if that is not known */
     uint8_t *arena;
     size_t used, room;
     struct memory *memory;

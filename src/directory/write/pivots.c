@@ -189,7 +189,7 @@ uint64_t pivots_memory(uint32_t partitions)
 int pivots_choose(const struct bytes *packed, const struct partitioner *now, uint64_t *pivots)
 {
     struct weighted *w = malloc(packed->used / sizeof(uint64_t) * sizeof *w + 1);
-    const struct partitioner next = {now->partitions, pivots};
+    const struct partitioner next = {.partitions = now->partitions, .pivots = pivots};
     double records = 0;
 
     if (!w)

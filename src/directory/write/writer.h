@@ -91,8 +91,10 @@ DELTAFS_PRIVATE size_t deltafs_private_writer_put(struct writer *w, int waits, s
                                                   size_t size);
 /* Where epochs are compacted: the epoch of the records that are put from now on. They are put in the order of key
  * ranges, and of epochs within a range; a range ends with a run, and has no more records and bytes than there is room
- * for in one, so that all records of a key are in one run. */
+ * for in one, so that all records of a key are in one run. put_to: which partition they belong to from here on, when a
+ * run has ended; needed only if the partitioner is a caller's, and not given. */
 DELTAFS_PRIVATE void deltafs_private_writer_stamp(struct writer *w, uint32_t epoch);
+DELTAFS_PRIVATE void deltafs_private_writer_put_to(struct writer *w, uint32_t partition);
 DELTAFS_PRIVATE void deltafs_private_writer_cut_run(struct writer *w);
 DELTAFS_PRIVATE void deltafs_private_writer_room(const struct writer *w, uint64_t *records, uint64_t *bytes);
 /* With layout=local: store the first of `n` values in this process's value log. Returns how many, or 0 after an error;

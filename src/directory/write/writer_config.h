@@ -16,10 +16,12 @@ struct writer_config {
     int64_t value_size;  /* as it is stored with the partitions; -1: any */
     int64_t caller_size; /* without the key of bytes that is before it */
     enum option_partitioner partitioner;
-    const uint64_t *pivots; /* of the first epoch that is written; NULL: none yet */
-    const char *schema;     /* "" for none */
-    const char *volumes;    /* folders that buckets are spread over; of who makes the container, "" for none */
-    struct strips strips;   /* that the values of the data logs are in */
+    char partitioner_name[PARTITIONER_NAME_ROOM]; /* of a caller's, which is of this process; */
+    struct caller_partitioner caller;             /* without it, writer_put_to says where records go */
+    const uint64_t *pivots;                       /* of the first epoch that is written; NULL: none yet */
+    const char *schema;                           /* "" for none */
+    const char *volumes;  /* folders that buckets are spread over; of who makes the container, "" for none */
+    struct strips strips; /* that the values of the data logs are in */
     uint32_t compacted; /* epochs that are stored together, in the first of them; of who makes the container, else 0 */
     int is_index;       /* it is created as an index over files */
     enum option_layout place;

@@ -27,6 +27,13 @@ static void configure_block(struct writer_config *c, const deltafs_options *o)
         c->block = c->block < STRIPS_BLOCK_MAX / STRIPS_STRETCH ? c->block * STRIPS_STRETCH : STRIPS_BLOCK_MAX;
 }
 
+/* The caller's partitioner of this name, if the options have it. */
+static void configure_caller(struct writer_config *c, const deltafs_options *o, const char *name)
+{
+    snprintf(c->partitioner_name, sizeof c->partitioner_name, "%s", name);
+    c->caller = deltafs_private_options_partitioner(o, name);
+}
+
 int deltafs_private_writer_configure(struct writer_config *c, const char *path, const deltafs_options *o,
                                      struct error *e)
 {
@@ -49,6 +56,8 @@ int deltafs_private_writer_configure(struct writer_config *c, const char *path, 
     };
     if (!c->is_index) /* which is for single keys */
         c->partitioner = (enum option_partitioner)deltafs_private_options_number(o, OPTION_PARTITIONER);
+    if (c->partitioner == PARTITIONER_CALLER)
+        configure_caller(c, o, deltafs_private_options_text(o, OPTION_PARTITIONER));
     uint64_t threads = deltafs_private_options_number(o, OPTION_THREADS);
     c->threads = threads == OPTION_AUTO ? THREADS_AUTO : (uint32_t)threads;
     c->keys = (enum option_keys)deltafs_private_options_number(o, OPTION_KEYS);
@@ -83,6 +92,7 @@ int deltafs_private_writer_configure_like(struct writer_config *c, const struct 
     }
     c->keys = m->keys;
     c->partitioner = m->partitioner;
+    configure_caller(c, o, m->partitioner_name);
     c->partitions = m->partitions;
     c->caller_size = m->value_size;
     c->place = LAYOUT_PARTITIONED;
@@ -171,15 +181,15 @@ static int make_exists(struct io *io, const char *path, struct error *e)
 /* Which directories cannot be partitioned by ranges of keys. */
 static int create_check(const struct writer_config *c, struct error *e)
 {
-    if (c->partitioner != PARTITIONER_RANGE)
+    if (c->partitioner == PARTITIONER_HASH)
         return DELTAFS_OK;
     if (c->keys == KEYS_BYTES)
         return error_set(
             e, DELTAFS_ERR_OPTION,
-            "%s: option partitioner: ranges need keys that are numbers, and keys=bytes are in the order of "
+            "%s: option partitioner: only keys that are numbers can be placed so, and keys=bytes are in the order of "
             "their hashes; leave partitioner out",
             c->path);
-    return c->partitions <= PARTITIONS_RANGE_MAX
+    return c->partitioner == PARTITIONER_CALLER || c->partitions <= PARTITIONS_RANGE_MAX
                ? DELTAFS_OK
                : error_set(e, DELTAFS_ERR_OPTION, "%s: option partitioner: %u ranges of keys; at most %u are possible",
                            c->path, c->partitions, PARTITIONS_RANGE_MAX);
@@ -201,6 +211,7 @@ int deltafs_private_writer_create_container(struct writer_config *c, struct leas
                          .job = &c->job,
                          .is_index = c->is_index,
                          .is_local = c->place == LAYOUT_LOCAL};
+    snprintf(m.partitioner_name, sizeof m.partitioner_name, "%s", c->partitioner_name);
     int status = create_check(c, e);
 
     if (status == DELTAFS_OK)
@@ -242,6 +253,28 @@ static int compare_schemas(const char *a, const char *b, int *is_same, struct er
     return status == DELTAFS_ERR_MEMORY ? error_no_memory(e, strlen(a), "a schema") : DELTAFS_OK;
 }
 
+/* The same of what places its keys. */
+static int inspect_partitioner(const struct manifest *m, const char *path, const deltafs_options *o, struct error *e)
+{
+    int is_given = !m->is_index && deltafs_private_options_is_given(o, OPTION_PARTITIONER);
+    uint64_t given = deltafs_private_options_number(o, OPTION_PARTITIONER);
+
+    if (m->partitioner != PARTITIONER_CALLER)
+        return !is_given || given == (uint64_t)m->partitioner
+                   ? DELTAFS_OK
+                   : deltafs_private_options_refuse(o, OPTION_PARTITIONER, path,
+                                                    m->partitioner == PARTITIONER_RANGE ? "range" : "hash", e);
+    if (deltafs_private_options_is_repair(o) || deltafs_private_options_partitioner(o, m->partitioner_name).fn)
+        return DELTAFS_OK;
+    return error_set(
+        e, DELTAFS_ERR_OPTION,
+        "%s: its keys are placed by the function '%s' of the program that created it, and %s%s%s is given; "
+        "only a program that has '%s' can write to it (deltafs_options_set_partitioner)",
+        path, m->partitioner_name, given == PARTITIONER_CALLER ? "'" : "none",
+        given == PARTITIONER_CALLER ? deltafs_private_options_text(o, OPTION_PARTITIONER) : "",
+        given == PARTITIONER_CALLER ? "'" : "", m->partitioner_name);
+}
+
 /* That the container's own facts are not asked to be other than they are. */
 static int inspect_options(const struct manifest *m, const char *path, const deltafs_options *o, struct error *e)
 {
@@ -265,11 +298,11 @@ static int inspect_options(const struct manifest *m, const char *path, const del
     if (deltafs_private_options_is_given(o, OPTION_LAYOUT) && deltafs_private_options_number(o, OPTION_LAYOUT) != place)
         return deltafs_private_options_refuse(o, OPTION_LAYOUT, path, place == LAYOUT_LOCAL ? "local" : "partitioned",
                                               e);
-    if (deltafs_private_options_is_given(o, OPTION_PARTITIONER) &&
-        deltafs_private_options_number(o, OPTION_PARTITIONER) != (uint64_t)m->partitioner)
-        return deltafs_private_options_refuse(o, OPTION_PARTITIONER, path,
-                                              m->partitioner == PARTITIONER_RANGE ? "range" : "hash", e);
-    int is_same = 1, status = schema[0] ? compare_schemas(schema, m->schema, &is_same, e) : DELTAFS_OK;
+    int status = inspect_partitioner(m, path, o, e);
+    if (status != DELTAFS_OK)
+        return status;
+    int is_same = 1;
+    status = schema[0] ? compare_schemas(schema, m->schema, &is_same, e) : DELTAFS_OK;
     if (status != DELTAFS_OK || !is_same)
         return status != DELTAFS_OK ? status : deltafs_private_options_refuse(o, OPTION_SCHEMA, path, m->schema, e);
     if (size == OPTION_AUTO || (m->value_size >= 0 && size == (uint64_t)m->value_size))
@@ -326,6 +359,7 @@ int deltafs_private_writer_inspect(struct writer_config *c, const char *path, co
         status = inspect_options(&m, path, o, e);
     if (status == DELTAFS_OK) {
         inspect_manifest(c, &m, facts);
+        configure_caller(c, o, m.partitioner_name);
         configure_block(c, o);
     }
     manifest_fini(&m);

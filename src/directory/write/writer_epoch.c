@@ -32,7 +32,7 @@ static uint32_t writer_part_end(const struct writer *w, const struct partitioner
 {
     uint32_t end = i + 1, next = w->first + partition;
 
-    if (w->count == 1 || (by->pivots && next + 1 == by->partitions))
+    if (w->count == 1 || by->is_unknown || (by->pivots && next + 1 == by->partitions))
         return n;
     if (by->pivots)
         while (end < n && keys[end] < by->pivots[next])
@@ -76,7 +76,8 @@ static int writer_has_room(const struct writer *w, const struct memtable *t)
 /* Write a memtable as a run for each partition that has records in it. */
 static int writer_write_table(struct writer *w, const struct memtable *t, struct error *e)
 {
-    const struct sort_partitions partitions = {t->by, w->first, t->by->pivots ? 1 : w->count};
+    int is_by_key = t->by->pivots || t->by->is_unknown;
+    const struct sort_partitions partitions = {t->by, w->first, is_by_key ? 1 : w->count};
     uint32_t n = t->count, end;
     int status = DELTAFS_OK;
 
@@ -90,7 +91,7 @@ static int writer_write_table(struct writer *w, const struct memtable *t, struct
         all.values = values;
     for (uint32_t i = 0; i < n && status == DELTAFS_OK; i = end) {
         const struct sorted from = sorted_from(&all, i, in.value_size);
-        uint32_t partition = writer_partition(w, t->by, all.keys[i]);
+        uint32_t partition = t->by->is_unknown ? t->partition - w->first : writer_partition(w, t->by, all.keys[i]);
         end = writer_part_end(w, t->by, all.keys, n, i, partition);
         status = partition_writer_run(&w->part[partition], t, &from, end - i, e);
     }
@@ -144,6 +145,7 @@ void writer_work(void *arg, const void *item)
 static void writer_hand_over(struct writer *w)
 {
     w->filling->by = &w->by[w->now];
+    w->filling->partition = w->partition;
     queue_put(w->queue, &w->filling);
     w->filling = queue_take(w->queue);
 }
@@ -183,6 +185,11 @@ size_t deltafs_private_writer_put(struct writer *w, int waits, size_t n, const u
 void deltafs_private_writer_stamp(struct writer *w, uint32_t epoch)
 {
     w->stamp = epoch;
+}
+
+void deltafs_private_writer_put_to(struct writer *w, uint32_t partition)
+{
+    w->partition = partition;
 }
 
 void deltafs_private_writer_cut_run(struct writer *w)
@@ -301,6 +308,7 @@ void deltafs_private_writer_end(struct writer *w, uint64_t label)
     writer_seal_values(w);
     if (w->queue) { /* else no partition is this process's */
         w->filling->by = &w->by[w->now];
+        w->filling->partition = w->partition;
         queue_put(w->queue, &w->filling);
         w->end_number = queue_put(w->queue, &(struct memtable *){NULL});
         w->filling = queue_take(w->queue);

@@ -48,7 +48,10 @@ static int writer_open_pivots(struct writer *w, const struct writer_config *c, s
     size_t n = c->partitions * sizeof(uint64_t);
     int status = DELTAFS_OK;
 
-    w->by[0] = w->by[1] = (struct partitioner){.partitions = c->partitions};
+    w->by[0] = w->by[1] = (struct partitioner){.partitions = c->partitions,
+                                               .fn = c->caller.fn,
+                                               .arg = c->caller.arg,
+                                               .is_unknown = c->partitioner == PARTITIONER_CALLER && !c->caller.fn};
     if (c->partitioner != PARTITIONER_RANGE || c->partitions == 1)
         return DELTAFS_OK;
     for (int i = 0; i < 2 && status == DELTAFS_OK; i++) {

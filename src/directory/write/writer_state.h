@@ -33,6 +33,7 @@ struct writer {
      * Before the keys of `pivots` stands whether they are chosen. */
     struct partitioner by[2];
     uint64_t *pivots[2];
+    uint32_t partition;       /* to which all records of a run go, if how they are placed is not known */
     uint32_t now;             /* which of them is that of the epoch that fills */
     struct key_sample sample; /* of its keys */
     uint32_t epoch;           /* the first that is not committed */

@@ -104,6 +104,17 @@ static int job_follow(struct job *j, const struct job_call *call, deltafs_dir **
     return status;
 }
 
+/* Collective: each rank has the partitioner that rank 0 has. */
+static int job_take_partitioner(struct job *j, const struct job_call *call, struct writer_config *c, struct error *e)
+{
+    c->caller = call->options ? deltafs_private_options_partitioner(call->options, c->partitioner_name)
+                              : (struct caller_partitioner){NULL, NULL};
+    if (!c->caller.fn)
+        error_set(e, DELTAFS_ERR_OPTION, "the partitioner '%s' is not given; each rank must give it",
+                  c->partitioner_name);
+    return mpi_agree(&j->group, e);
+}
+
 /* Collective: rank 0's plan to all, which refers to *bytes. */
 static int job_share_plan(struct job *j, struct job_call *call, struct job_plan *plan, struct bytes *bytes,
                           struct error *e)
@@ -122,7 +133,8 @@ static int job_share_plan(struct job *j, struct job_call *call, struct job_plan 
     plan->config.schema = plan->config.path + strlen(plan->config.path) + 1;
     if (j->group.rank != 0)
         plan->config.volumes = ""; /* rank 0 makes them */
-    return DELTAFS_OK;
+    return plan->config.partitioner == PARTITIONER_CALLER ? job_take_partitioner(j, call, &plan->config, e)
+                                                          : DELTAFS_OK;
 }
 
 /* A rank's share of its node's memory, where that is the least. */

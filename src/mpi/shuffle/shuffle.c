@@ -435,6 +435,11 @@ static void shuffle_find(const struct shuffle *s, const uint8_t *keys, size_t st
             partitions[i] = partition_of_pivots(by->pivots, by->partitions - 1, key_at(keys + i * stride));
         return;
     }
+    if (by->fn) {
+        for (size_t i = 0; i < n; i++)
+            partitions[i] = partition_of(by, key_at(keys + i * stride));
+        return;
+    }
     hash_keys(keys, stride, n, hash);
     for (size_t i = 0; i < n; i++)
         partitions[i] = partition_of_hash(hash[i], by->partitions);
