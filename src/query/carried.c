@@ -45,7 +45,7 @@ void carried_fini(struct carried *c)
     *c = (struct carried){0};
 }
 
-int carried_suffices(const struct carried *c, const struct plan *p, uint64_t label, int has_where)
+int carried_suffices(const struct carried *c, const struct plan *p, uint64_t label, int has_where, int *is_none)
 {
     struct plan plan = *p;
     struct eval eval;
@@ -55,8 +55,12 @@ int carried_suffices(const struct carried *c, const struct plan *p, uint64_t lab
     if (!has_where)
         plan.where = NULL;
     int suffices = eval_init(&eval, &plan, &e) == DELTAFS_OK && eval_bind(&eval, label, &e) == DELTAFS_OK;
-    for (size_t i = 0; i < size && suffices; i++)
-        suffices = c->has[i] || (eval.row.bytes && !eval.row.bytes[i]);
+    *is_none = 1;
+    for (size_t i = 0; i < size && suffices; i++) {
+        int is_wanted = !eval.row.bytes || eval.row.bytes[i];
+        suffices = c->has[i] || !is_wanted;
+        *is_none &= !is_wanted;
+    }
     eval_fini(&eval);
     return suffices;
 }

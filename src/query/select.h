@@ -41,7 +41,8 @@ void looked_fini(struct looked *l);
 /* What an index has found of an epoch. */
 struct found {
     struct key_set keys;   /* not given: it could not be used */
-    struct buffer records; /* what it carries of them, carried.size bytes of each; for keys that have records here */
+    struct buffer records; /* what it carries of them, `size` bytes of each; for keys that have records here */
+    size_t size;           /* carried.size; 0: nothing is needed of them */
 };
 
 struct worker {

@@ -34,6 +34,7 @@ struct candidates {
     uint64_t left;         /* bytes of memory that there are for them, of all epochs */
     /* Of an epoch: */
     int has_rows;                   /* records come from the index, */
+    size_t size;                    /* so many bytes of each, */
     int is_tested;                  /* also if they are to be tested; otherwise only those that pass for sure, */
     uint64_t sure_first, sure_last; /* which have these codes */
 };
@@ -87,9 +88,8 @@ static int candidates_reserve(struct candidates *c)
 {
     int status = memory_extend(NULL, &c->key, c->count, &c->capacity, sizeof *c->key, "keys", error_ignored());
 
-    return status == DELTAFS_OK
-               ? buffer_reserve(&c->records, (c->count + 1) * c->carried->size + 1, "records", error_ignored())
-               : status;
+    return status == DELTAFS_OK ? buffer_reserve(&c->records, (c->count + 1) * c->size + 1, "records", error_ignored())
+                                : status;
 }
 
 /* A deltafs_record_fn. */
@@ -97,9 +97,9 @@ static int candidates_add(const struct deltafs_record *record, void *candidates)
 {
     struct candidates *c = candidates;
     const uint8_t *value = record->value;
-    size_t size = c->carried->size;
 
-    if (c->count == c->most || record->size != sizeof(uint64_t) + size || candidates_reserve(c) != DELTAFS_OK)
+    if (c->count == c->most || record->size != sizeof(uint64_t) + c->carried->size ||
+        candidates_reserve(c) != DELTAFS_OK)
         return 1;
     struct set_key *key = &c->key[c->count];
     *key = key_set_number(c->manifest, get_u64(value));
@@ -107,7 +107,7 @@ static int candidates_add(const struct deltafs_record *record, void *candidates)
     key->is_sure = (uint8_t)is_sure;
     key->code = (uint32_t)record->key;
     if (c->has_rows && (c->is_tested || is_sure)) {
-        copy_short(c->records.bytes + c->count * size, value + sizeof(uint64_t), size);
+        copy_short(c->records.bytes + c->count * c->size, value + sizeof(uint64_t), c->size);
         key->record = (uint32_t)c->count + 1;
     }
     c->count++;
@@ -177,6 +177,15 @@ static int candidates_top(struct candidates *c, const struct value_index *x, uin
 
 /* ---- The epochs of a select ---- */
 
+/* Whether the index has all that is needed of an epoch's records, and how much of each. */
+static void index_rows(const struct deltafs_select *s, uint64_t label, struct candidates *c)
+{
+    int is_none;
+
+    c->has_rows = carried_suffices(c->carried, &s->plan, label, c->is_tested, &is_none);
+    c->size = c->has_rows && !is_none ? c->carried->size : 0;
+}
+
 /* What the select asks of the value that was indexed: the codes that may pass. Returns 0 if that is anything. */
 static int index_range(const struct deltafs_select *s, uint64_t label, uint64_t print, struct candidates *c,
                        uint64_t *low, uint64_t *high)
@@ -185,6 +194,7 @@ static int index_range(const struct deltafs_select *s, uint64_t label, uint64_t 
         .manifest = &s->reader->manifest, .schema = s->plan.schema, .label = label, .last = UINT64_MAX};
     const struct expr_scope scope = columns_scope(&columns);
     struct bounds b = {0};
+    int is_none;
 
     if (!s->plan.where || bounds_find(s->plan.where, &scope, print, &b, error_ignored()) != DELTAFS_OK || !b.is_found)
         return 0;
@@ -192,8 +202,8 @@ static int index_range(const struct deltafs_select *s, uint64_t label, uint64_t 
     *high = b.low > b.high ? 0 : value_index_code(b.high) + DOUBT;
     c->sure_first = !b.is_all ? UINT64_MAX : isinf(b.all_above) ? 0 : value_index_code(b.all_above) + DOUBT + 1;
     c->sure_last = isinf(b.all_below) ? UINT64_MAX : value_index_code(b.all_below) - DOUBT - 1;
-    c->is_tested = !b.is_all || carried_suffices(c->carried, &s->plan, label, 1);
-    c->has_rows = carried_suffices(c->carried, &s->plan, label, c->is_tested);
+    c->is_tested = !b.is_all || carried_suffices(c->carried, &s->plan, label, 1, &is_none);
+    index_rows(s, label, c);
     return 1;
 }
 
@@ -203,7 +213,7 @@ static int index_is_top(const struct deltafs_select *s, uint64_t label, uint64_t
 
     c->sure_first = UINT64_MAX;
     c->is_tested = 1;
-    c->has_rows = carried_suffices(c->carried, &s->plan, label, 1);
+    index_rows(s, label, c);
     return s->plan.by && !s->plan.where && s->except.count == 0 &&
            value_index_fingerprint(&s->reader->manifest, s->plan.schema, s->plan.by, label, &by, error_ignored()) ==
                DELTAFS_OK &&
@@ -241,9 +251,10 @@ static int index_use(struct deltafs_select *s, const struct value_index *x, uint
         found = candidates_top(c, x, number, of->label, s->top.most);
     if (!found)
         return 0;
-    c->left -= c->count * (sizeof *c->key + c->carried->size);
+    c->left -= c->count * (sizeof *c->key + c->size);
     key_set_own(&f->keys, c->key, c->count);
     f->records = c->records;
+    f->size = c->size;
     c->key = NULL;
     c->capacity = 0;
     c->records = (struct buffer){0};

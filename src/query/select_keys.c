@@ -33,11 +33,62 @@ struct set_key key_set_number(const struct manifest *m, uint64_t number)
 
 /* ---- Making a set ---- */
 
+#define KEY_BITS 96u /* of a number, and its partition */
+
+static unsigned key_byte(const struct set_key *k, unsigned shift)
+{
+    return (unsigned)(shift < 64 ? k->number >> shift : k->partition >> (shift - 64)) & 0xff;
+}
+
+/* One pass of a radix sort, by the byte of the number, or above it of the partition, from bit `shift` on. */
+static void keys_pass(const struct set_key *from, struct set_key *to, size_t n, unsigned shift)
+{
+    size_t histogram[256] = {0}, at = 0;
+
+    for (size_t i = 0; i < n; i++)
+        histogram[key_byte(&from[i], shift)]++;
+    for (unsigned value = 0; value < 256; value++) {
+        size_t count = histogram[value];
+        histogram[value] = at;
+        at += count;
+    }
+    for (size_t i = 0; i < n; i++)
+        to[histogram[key_byte(&from[i], shift)]++] = from[i];
+}
+
+/* Sort keys that are numbers; bytes in which none differs are left out. Without memory for a copy, as others. */
+static void keys_sort(struct set_key *keys, size_t n)
+{
+    struct set_key *copy = n > 1 && keys->bytes == NULL ? malloc(n * sizeof *copy) : NULL, *from = keys, *to = copy;
+    uint64_t number = 0;
+    uint32_t partition = 0;
+
+    if (!copy) {
+        qsort(keys, n, sizeof *keys, key_compare);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        number |= keys[i].number ^ keys->number;
+        partition |= keys[i].partition ^ keys->partition;
+    }
+    for (unsigned shift = 0; shift < KEY_BITS; shift += 8) {
+        if (((shift < 64 ? number >> shift : partition >> (shift - 64)) & 0xff) == 0)
+            continue;
+        keys_pass(from, to, n, shift);
+        struct set_key *swapped = from;
+        from = to;
+        to = swapped;
+    }
+    if (from != keys)
+        memcpy(keys, from, n * sizeof *keys);
+    free(copy);
+}
+
 void key_set_own(struct key_set *s, struct set_key *keys, size_t n)
 {
     *s = (struct key_set){.is_given = 1, .key = keys};
     if (n > 0)
-        qsort(keys, n, sizeof *keys, key_compare);
+        keys_sort(keys, n);
     for (size_t i = 0; i < n; i++)
         if (s->count == 0 || key_compare(&keys[i], &keys[s->count - 1]) != 0)
             keys[s->count++] = keys[i];

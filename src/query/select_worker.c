@@ -230,7 +230,7 @@ static int worker_has(const struct worker *w, const struct partitioner *by, cons
 static int worker_take_found(struct worker *w, const struct set_key *key, size_t n, const struct partitioner *by)
 {
     const struct deltafs_select *s = w->select;
-    const uint8_t *records = s->found[w->epoch - s->begin].records.bytes;
+    const struct found *f = &s->found[w->epoch - s->begin];
     struct deltafs_record record = {.label = w->eval.batch.label, .value = w->value.bytes};
     int stopped = 0;
 
@@ -239,7 +239,8 @@ static int worker_take_found(struct worker *w, const struct set_key *key, size_t
         if (key[i].record == 0 || !worker_has(w, by, &key[i]))
             continue;
         record.key = key[i].number;
-        carried_put(&s->carried, records + (key[i].record - 1) * s->carried.size, w->value.bytes);
+        if (f->size > 0)
+            carried_put(&s->carried, f->records.bytes + (key[i].record - 1) * f->size, w->value.bytes);
         w->is_sure[w->eval.batch.n] = key[i].is_sure;
         stopped = worker_take(&record, w);
     }

@@ -7,6 +7,7 @@
 #include "tools/caret.h"
 #include "tools/cmd.h"
 #include "tools/key_list.h"
+#include "tools/number_text.h"
 #include "tools/print.h"
 #include "tools/progress.h"
 #include "tools/report.h"
@@ -92,9 +93,11 @@ static int found_compare_keys(const void *a, const void *b)
 
 static void found_sort(struct found *f)
 {
-    size_t n = 0;
+    size_t n = 0, sorted = 1;
 
-    if (f->count > 0)
+    while (sorted < f->count && found_compare_keys(&f->key[sorted - 1], &f->key[sorted]) < 0)
+        sorted++;
+    if (sorted < f->count)
         qsort(f->key, f->count, sizeof *f->key, found_compare_keys);
     for (size_t i = 0; i < f->count; i++) {
         if (n > 0 && found_compare(&f->key[i], &f->key[n - 1]) == 0)
@@ -145,8 +148,9 @@ static int found_print(struct found *f, int is_of_rows, int is_hex)
         qsort(f->key, f->count, sizeof *f->key, found_compare_rows);
     for (size_t i = 0; i < f->count; i++) {
         const struct found_key *k = &f->key[i];
+        char text[NUMBER_TEXT_ROOM];
         if (!k->bytes)
-            printf("%" PRIu64, k->number);
+            fwrite(text, 1, number_text_unsigned(k->number, text), stdout);
         else if (is_hex)
             report_hex(stdout, k->bytes, k->size);
         else if (memchr(k->bytes, '\n', k->size))

@@ -21,7 +21,8 @@
 #define PIECE_GAP   3                   /* times that number may lie between two such blocks of a piece */
 #define JOIN_SHARE  8                   /* a block is joined for more than this part of its values */
 #define PARTS_SHARE 2                   /* a block is read in parts if at most this part of a value is wanted, */
-#define PARTS_SLOW  UINT64_C(50000)     /* and while that takes less nanoseconds: from storage, all is read at once */
+#define PARTS_SLOW  UINT64_C(50000)     /* and until that takes more nanoseconds */
+#define PARTS_TRIED 2                   /* so often in a row: from storage, all is read at once */
 
 struct values_log {
     int is_open;
@@ -44,6 +45,7 @@ struct gather {
     uint64_t clock;
     int does_check; /* headers */
     int is_slow;    /* the last pieces came from storage */
+    int slow_parts; /* how many of the last parts did */
     size_t reported_count;
     struct buffer reported; /* uint32_t: writers whose damaged headers have been reported */
     struct buffer positions, values;
@@ -545,7 +547,9 @@ static int gather_take_parted(struct stage *s, const struct target *t, struct er
     uint64_t before = thread_clock();
     int status = gather_take_target(s, &piece, t, NULL, e);
 
-    s->g->is_slow = thread_clock() - before > PARTS_SLOW;
+    s->g->slow_parts = thread_clock() - before > PARTS_SLOW ? s->g->slow_parts + 1 : 0;
+    s->g->is_slow = s->g->slow_parts == PARTS_TRIED;
+    s->g->slow_parts %= PARTS_TRIED;
     return status;
 }
 
