@@ -19,8 +19,9 @@ static int set_option(deltafs_options *o, const char *name, const char *value, s
 /* The options of both directories: those of the caller, but for what is the same in every table. */
 static int own_options(struct own_table *own, const deltafs_options *given, uint64_t memory, struct error *e)
 {
-    static const enum option_id not_used[] = {OPTION_COMMIT, OPTION_KEYS,  OPTION_LAYOUT,     OPTION_OLD_LABEL,
-                                              OPTION_SCHEMA, OPTION_STATS, OPTION_VALUE_SIZE, OPTION_VOLUMES};
+    static const enum option_id not_used[] = {OPTION_COMMIT,    OPTION_KEYS,        OPTION_LAYOUT,
+                                              OPTION_OLD_LABEL, OPTION_PARTITIONER, OPTION_SCHEMA,
+                                              OPTION_STATS,     OPTION_VALUE_SIZE,  OPTION_VOLUMES};
     char bytes[32];
     int status = error_of_call(deltafs_options_create(&own->options), e);
 

@@ -158,6 +158,42 @@ static void opening(void **state)
     CHECK_IS(deltafs_namespace_mkdir(NULL, "/a", 0700), DELTAFS_ERR_INVALID);
 }
 
+/* What the environment says of directories does not make a table another than all others. */
+static void options_of_directories(void **state)
+{
+    static const char *const set[][2] = {{"DELTAFS_COMMIT", "async"},      {"DELTAFS_KEYS", "bytes"},
+                                         {"DELTAFS_LAYOUT", "local"},      {"DELTAFS_OLD_LABEL", "skip"},
+                                         {"DELTAFS_PARTITIONER", "range"}, {"DELTAFS_PARTITIONS", "7"},
+                                         {"DELTAFS_SCHEMA", "x:f4"},       {"DELTAFS_INDEX_BY", "x:x"}};
+    deltafs_namespace *ns = new_ns("options");
+    char name[32];
+
+    (void)state;
+    put_file(ns, "/a", "a");
+    close_ns(ns);
+    for (size_t i = 0; i < sizeof set / sizeof set[0]; i++)
+        setenv(set[i][0], set[i][1], 1);
+    ns = open_ns(unit_path("options"), O_RDWR);
+    put_file(ns, "/b", "b");
+    close_ns(ns);
+    CHECK_IS(count_tables(unit_path("options"), name), 1);
+    close_ns(new_ns("options2"));
+    ns = open_ns(unit_path("options2"), O_RDWR);
+    put_file(ns, "/c", "c");
+    close_ns(ns);
+    for (size_t i = 0; i < sizeof set / sizeof set[0]; i++)
+        unsetenv(set[i][0]);
+    ns = open_ns(unit_path("options"), O_RDWR);
+    check_file(ns, "/a", "a");
+    check_file(ns, "/b", "b");
+    close_ns(ns);
+    ns = open_ns(unit_path("options2"), O_RDWR);
+    put_file(ns, "/d", "d");
+    check_file(ns, "/c", "c");
+    close_ns(ns);
+    CHECK_IS(count_tables(unit_path("options2"), name), 1);
+}
+
 static void damaged_head(void **state)
 {
     const char *head = unit_path("head/NAMESPACE");
@@ -772,6 +808,7 @@ static void hostile_records(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(opening),
+                                       cmocka_unit_test(options_of_directories),
                                        cmocka_unit_test(damaged_head),
                                        cmocka_unit_test(error_numbers),
                                        cmocka_unit_test(paths),
