@@ -270,7 +270,7 @@ int walk_to_parent(deltafs_namespace *ns, struct walk *w, const char *path, stru
     w->links = 0;
     if (n == 0 || n >= PATH_MAX)
         return ns_fail(ns, n == 0 ? DELTAFS_ERR_NOT_FOUND : DELTAFS_ERR_NAME, path);
-    if (w->is_known && !last->is_dots && before == w->path_size && memcmp(path, w->path, before) == 0)
+    if (w->is_known && !last->is_dots && before == w->path_size && (before == 0 || memcmp(path, w->path, before) == 0))
         return DELTAFS_OK;
     w->is_known = 0;
     status = walk_to_root(ns, w);

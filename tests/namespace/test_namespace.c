@@ -540,6 +540,46 @@ static void conflicts(void **state)
     close_ns(c);
 }
 
+/* Several processes create the same namespace and the same folder, and fill it. */
+static void created_together(void **state)
+{
+    enum { WRITERS = 4, FILES = 3 };
+    const char *path = unit_path("together");
+    deltafs_namespace *ns;
+    char name[64];
+    int ended, rc;
+
+    (void)state;
+    for (int k = 0; k < WRITERS; k++) {
+        pid_t pid = fork();
+        assert_true(pid >= 0);
+        if (pid > 0)
+            continue;
+        ns = open_ns(path, O_RDWR | O_CREAT);
+        rc = deltafs_namespace_mkdir(ns, "/out", 0700); /* another may have committed it by now */
+        CHECK(rc == DELTAFS_OK || rc == DELTAFS_ERR_EXISTS);
+        for (int i = 0; i < FILES; i++) {
+            snprintf(name, sizeof name, "/out/%d.%d", k, i);
+            put_file(ns, name, name);
+        }
+        close_ns(ns);
+        _exit(0);
+    }
+    for (int k = 0; k < WRITERS; k++) {
+        assert_true(wait(&ended) > 0);
+        CHECK(WIFEXITED(ended) && WEXITSTATUS(ended) == 0);
+    }
+    ns = open_ns(path, O_RDONLY);
+    assert_string_equal(names_in(ns, "/"), "out");
+    for (int k = 0; k < WRITERS; k++)
+        for (int i = 0; i < FILES; i++) {
+            snprintf(name, sizeof name, "/out/%d.%d", k, i);
+            check_file(ns, name, name);
+        }
+    assert_string_equal(names_in(ns, "/out"), "0.0 0.1 0.2 1.0 1.1 1.2 2.0 2.1 2.2 3.0 3.1 3.2");
+    close_ns(ns);
+}
+
 /* ---- Failures ---- */
 
 /* A commit that fails leaves what was committed, and nothing else can be changed. */
@@ -819,6 +859,7 @@ int main(void)
                                        cmocka_unit_test(more_than_memory),
                                        cmocka_unit_test(filter_of_names),
                                        cmocka_unit_test(conflicts),
+                                       cmocka_unit_test(created_together),
                                        cmocka_unit_test(commits_that_fail),
                                        cmocka_unit_test(every_operation_fails),
                                        cmocka_unit_test(killed_writer),
