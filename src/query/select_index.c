@@ -200,8 +200,9 @@ static int index_range(const struct deltafs_select *s, uint64_t label, uint64_t 
         return 0;
     *low = b.low > b.high ? 1 : value_index_code(b.low) - DOUBT;
     *high = b.low > b.high ? 0 : value_index_code(b.high) + DOUBT;
-    c->sure_first = !b.is_all ? UINT64_MAX : isinf(b.all_above) ? 0 : value_index_code(b.all_above) + DOUBT + 1;
-    c->sure_last = isinf(b.all_below) ? UINT64_MAX : value_index_code(b.all_below) - DOUBT - 1;
+    int has_first = !isinf(b.all_above) || b.all_above > 0, has_last = !isinf(b.all_below) || b.all_below < 0;
+    c->sure_first = !b.is_all ? UINT64_MAX : has_first ? value_index_code(b.all_above) + DOUBT + 1 : 0;
+    c->sure_last = has_last ? value_index_code(b.all_below) - DOUBT - 1 : UINT64_MAX;
     c->is_tested = !b.is_all || carried_suffices(c->carried, &s->plan, label, 1, &is_none);
     index_rows(s, label, c);
     return 1;

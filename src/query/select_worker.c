@@ -297,7 +297,9 @@ static int worker_get_batch(struct worker *w, size_t n, int is_sure, struct erro
         w->eval.batch.n = 0;
         memset(w->is_sure, 0, sizeof w->is_sure);
     }
-    return status == DELTAFS_OK && !is_sure ? worker_look_up(w, w->key, n, worker_take, &stopped, damage) : status;
+    if (status == DELTAFS_OK && !is_sure)
+        status = worker_look_up(w, w->key, n, worker_take, &stopped, damage);
+    return status == DELTAFS_OK ? worker_flush(w) : status; /* the next batch begins with none */
 }
 
 /* Look up the keys of which an index has found no records, those with records that pass for sure, or the others. */

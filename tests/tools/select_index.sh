@@ -225,3 +225,30 @@ expect 0 "$deltafs" mv "$work/d" "$work/e"
 says "index: size"
 expect 0 "$deltafs" rm "$work/e"
 [ ! -e "$work/e" ] || fail "$work/e is still there"
+
+# More keys of one partition than are looked up at once, some of which have another record that does not pass; values
+# that are infinite, or beyond the largest number of the index; and records that stay with their writer.
+"$PYTHON3" - >"$work/dump.5" <<'END_OF_PYTHON' || fail python3
+import random, struct, sys
+random.seed(6)
+records = [(key, key % 7, random.random(), 10 + random.random() if key < 2000 else random.random()) for key in range(40000)]
+records += [(key, 0, 0.5, 0.25) for key in range(0, 2000, 90)]
+for i, v in enumerate([1e300, -1e300, float("inf"), float("-inf")] * 20):
+    records.append((50000 + i, 0, 0.5, v))
+random.shuffle(records)
+sys.stdout.buffer.write(b"".join(struct.pack("<Qifd", *r) for r in records))
+END_OF_PYTHON
+rm -r "$work/plain"
+import "$work/plain" --partitions 1 --schema key:u8,n:i4,w:f4,v:f8 "$work/dump.5"
+"$deltafs" attr "$work/plain" 'size==v' || fail attr
+for layout in partitioned local; do
+    rm -rf "$work/d"
+    import "$work/d" --partitions 1 --schema key:u8,n:i4,w:f4,v:f8 --layout "$layout" "$work/dump.5"
+    expect 0 mpi 1 "$deltafs_mpi" index --by 'size:v' "$work/d"
+    for fields in n v w,n; do
+        both size --where '9 < v < 1000' --fields "$fields" --format csv
+    done
+    for where in 'v > 1 / 0' 'v >= 1 / 0' 'v > 1.7e308' 'v < 0 and v > -1 / 0' 'v < -1 / 0' 'v <= -1 / 0' 'v == -1 / 0'; do
+        both size --where "$where" --format csv
+    done
+done
