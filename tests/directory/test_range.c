@@ -70,6 +70,31 @@ static void test_sample(void **state)
     }
 }
 
+/* A process that has no memory for its keys sends none, and not a part of them. */
+static void test_pack_memory(void **state)
+{
+    enum { N = 1000 };
+    struct rng r = rng_init(418);
+    struct error e;
+
+    (void)state;
+    for (uint64_t limit = 0; limit <= 40000; limit += 1000) {
+        struct memory memory = {.limit = limit};
+        struct bytes packed = {.buffer = {.memory = &memory}};
+        struct key_sample s = {0};
+        uint64_t keys[N];
+        for (int i = 0; i < N; i++)
+            keys[i] = rng_next(&r);
+        CHECK_IS(sample_init(&s, 4096, 0, NULL, &e), DELTAFS_OK);
+        add(&s, keys, N, &r);
+        int status = sample_pack(&s, 64, N, &packed, &e);
+        CHECK_IS(status, limit < 9000 ? DELTAFS_ERR_MEMORY : limit > 30000 ? DELTAFS_OK : status);
+        CHECK_IS(packed.used, status == DELTAFS_OK ? (N + 2) * sizeof(uint64_t) : 0);
+        sample_fini(&s);
+        buffer_fini(&packed.buffer);
+    }
+}
+
 enum distribution { UNIFORM, POWER, NARROW, EQUAL, GIANT, FEW, ENDS, DISTRIBUTIONS };
 
 static uint64_t draw(struct rng *r, enum distribution of)
@@ -492,10 +517,10 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_partition), cmocka_unit_test(test_sample),  cmocka_unit_test(test_choose),
-        cmocka_unit_test(test_random),    cmocka_unit_test(test_balance), cmocka_unit_test(test_reads),
-        cmocka_unit_test(test_damaged),   cmocka_unit_test(test_lost),    cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_select),
+        cmocka_unit_test(test_partition), cmocka_unit_test(test_sample),  cmocka_unit_test(test_pack_memory),
+        cmocka_unit_test(test_choose),    cmocka_unit_test(test_random),  cmocka_unit_test(test_balance),
+        cmocka_unit_test(test_reads),     cmocka_unit_test(test_damaged), cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_refused),   cmocka_unit_test(test_select),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? 0 : 1;

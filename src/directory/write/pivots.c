@@ -98,7 +98,9 @@ int sample_pack(struct key_sample *s, uint32_t partitions, uint64_t seen, struct
     if (n == 0)
         return DELTAFS_OK;
     qsort(s->key, s->count, sizeof *s->key, compare_u64);
-    int status = bytes_append(out, head, sizeof head, e);
+    int status = buffer_reserve(&out->buffer, out->used + sizeof head + n * sizeof *s->key, "a sample of keys", e);
+    if (status == DELTAFS_OK)
+        status = bytes_append(out, head, sizeof head, e);
     for (uint64_t i = 0; i < n && status == DELTAFS_OK; i++)
         status = bytes_append(out, &s->key[(2 * i + 1) * s->count / (2 * n)], sizeof *s->key, e);
     return status;

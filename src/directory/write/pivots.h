@@ -31,7 +31,8 @@ static inline void sample_add(struct key_sample *s, size_t n, const uint8_t *key
     s->seen += n;
 }
 
-/* Append what other processes need of the sample, which is sorted by that; `seen` are the keys of all processes. */
+/* Append what other processes need of the sample, which is sorted by that; `seen` are the keys of all processes. After
+ * an error nothing is appended. */
 int sample_pack(struct key_sample *s, uint32_t partitions, uint64_t seen, struct bytes *out, struct error *e);
 
 /* The pivots by the packed samples of all processes. Returns whether they are better than those of `now`, and so many
