@@ -225,6 +225,8 @@ static int open_any(const struct value_index_ranks *ranks, const char *path, str
 {
     /* It has the partitions that it has. */
     e->status = s->is_made && o ? deltafs_private_options_reset(o, OPTION_PARTITIONS, e) : DELTAFS_OK;
+    if (e->status == DELTAFS_OK && s->is_made && o)
+        e->status = deltafs_private_options_reset(o, OPTION_PARTITIONER, e);
     int status = collective_agree(ranks->group, e);
 
     if (status == DELTAFS_OK)

@@ -3,7 +3,7 @@ cli=$top_srcdir/tests/tools
 put_records=$top_builddir/put_records
 export LC_ALL=C PYTHONDONTWRITEBYTECODE=1
 # Options in the caller's environment would change what is tested.
-for name in block codec commit epoch extents hdf5 index index_by key keys layout lease memory old_label padding partitions progress read_cache read_threads route schema skip stats sync threads \
+for name in block codec commit epoch extents hdf5 index index_by key keys layout lease memory old_label padding partitioner partitions progress read_cache read_threads route schema skip stats sync threads \
     value_size volumes; do
     unset "DELTAFS_$(echo $name | tr a-z A-Z)"
 done

@@ -91,6 +91,7 @@ def put(case, is_bytes, *options):
     case.run(
         [case.put_records, case.folder, "schema=" + SCHEMA, "keys=" + ("bytes" if is_bytes else "u64")]
         + ["partitions=%d" % case.rng.randint(1, 5), "block=%d" % case.rng.choice([256, 4096])]
+        + (["partitioner=range"] if not is_bytes and case.rng.random() < 0.5 else [])
         + list(options),
         text="".join(lines).encode(),
     )
@@ -123,7 +124,7 @@ def compact(case):
 def some_value(rng, depth=2):
     """A value that Python and DeltaFS compute alike: nothing that Python refuses."""
     if depth == 0 or rng.random() < 0.2:
-        return rng.choice(["x", "y", "i", "x", "y", "3", "0.25", "epoch", "k % 10", "i // 3"])
+        return rng.choice(["x", "y", "i", "x", "y", "3", "0.25", "epoch", "(k % 10)", "(i // 3)"])
     a, b = some_value(rng, depth - 1), some_value(rng, depth - 1)
     forms = ["{0} + {1}", "{0} - {1}", "{0} * {1}", "-{0}", "abs({0})", "max({0}, {1})", "min({0}, {1})"]
     forms.append("sqrt(abs({0}))")
@@ -263,7 +264,7 @@ def indexed_in_situ(case):
 
 def indexed_by_ranks(case):
     text = index_by(case, case.rng.choice(["y - x", "x", "max(x, y)"]))
-    import_epochs(case, [3, 4], "--index_by", text, "--partitions", "3")
+    import_epochs(case, [3, 4], "--index_by", text, "--partitions", "3", "--partitioner", "range")
     import_epochs(case, [9], "--append")
     ask(case)
     index(case)

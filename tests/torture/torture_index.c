@@ -32,7 +32,7 @@ struct index_case {
     struct torture_rng rng;
     struct torture_verdict *v;
     char path[240], aside[240], text[256]; /* `text`: what happens, for messages */
-    const char *partitions, *layout, *codec, *block, *threads, *sync;
+    const char *partitions, *partitioner, *layout, *codec, *block, *threads, *sync;
     char indexes[128];
     uint64_t last; /* the label of the last epoch */
     /* What is known of the directory. */
@@ -64,9 +64,9 @@ static int noted(struct index_case *c, const char *call, int status, int expecte
 static deltafs_options *options(const struct index_case *c, const char *index_by)
 {
     const char *const set[][2] = {
-        {"schema", ROWS_SCHEMA}, {"partitions", c->partitions}, {"layout", c->layout}, {"codec", c->codec},
-        {"block", c->block},     {"threads", c->threads},       {"sync", c->sync},     {"memory", "64M"},
-        {"index_by", index_by}};
+        {"schema", ROWS_SCHEMA}, {"partitions", c->partitions},  {"layout", c->layout}, {"codec", c->codec},
+        {"block", c->block},     {"threads", c->threads},        {"sync", c->sync},     {"memory", "64M"},
+        {"index_by", index_by},  {"partitioner", c->partitioner}};
     deltafs_options *o = NULL;
     int status = deltafs_options_create(&o);
 
@@ -436,6 +436,7 @@ static void make_case(struct index_case *c)
     struct torture_rng *r = &c->rng;
 
     c->partitions = TORTURE_PICK(r, "1", "2", "3");
+    c->partitioner = TORTURE_PICK(r, "hash", "range");
     c->layout = TORTURE_PICK(r, "partitioned", "partitioned", "local");
     c->codec = TORTURE_PICK(r, "snappy", "none");
     c->block = TORTURE_PICK(r, "256", "4K", "16K");
