@@ -3,6 +3,7 @@
  *
  * Pivots that still do are kept: each new set is stored in the manifest, and ends the row of epochs that a reader asks
  * together. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/number.h"
@@ -15,8 +16,11 @@
 #define PACKED_KEYS   128u       /* that all processes together send for each partition, */
 #define PACKED_MOST   (1u << 20) /* and for all */
 #define RECORDS_LEAST 16         /* for each partition; fewer say little of the next epoch */
-#define KEEP          1.25 /* pivots stay while the largest share is at most so many times what it could be; as a */
-                           /* sample has it, which is mostly more than it is */
+#define HEAD          3          /* numbers before the keys of a process: of its keys, of its sample, of those sent */
+/* Pivots stay while the largest share is at most so many times what it could be, and so many of the standard errors
+ * more that shares by a sample have. */
+#define KEEP        1.1
+#define KEEP_ERRORS 3
 
 /* ---- A sample ---- */
 
@@ -93,7 +97,7 @@ int sample_pack(struct key_sample *s, uint32_t partitions, uint64_t seen, struct
     double share = seen > 0 ? (double)s->seen / (double)seen : 0;
     uint64_t most = (uint64_t)((double)(packed_each(partitions) * partitions) * share) + 1;
     uint64_t n = s->count < most ? s->count : most;
-    const uint64_t head[] = {s->seen, n};
+    const uint64_t head[HEAD] = {s->seen, s->count, n};
 
     if (n == 0)
         return DELTAFS_OK;
@@ -119,18 +123,20 @@ static int weighted_compare(const void *a, const void *b)
     return compare(((const struct weighted *)a)->key, ((const struct weighted *)b)->key);
 }
 
-/* Take the packed samples apart; returns how many keys there are. */
-static size_t weighted_take(const struct bytes *packed, struct weighted *out)
+/* Take the packed samples apart; returns how many keys there are. *sampled gets how many they were taken from. */
+static size_t weighted_take(const struct bytes *packed, struct weighted *out, double *sampled)
 {
     size_t n = 0;
 
+    *sampled = 0;
     for (size_t at = 0; at < packed->used;) {
-        uint64_t head[2];
+        uint64_t head[HEAD];
         memcpy(head, packed->buffer.bytes + at, sizeof head);
         at += sizeof head;
-        for (uint64_t i = 0; i < head[1]; i++, n++, at += sizeof out->key) {
+        *sampled += (double)head[1];
+        for (uint64_t i = 0; i < head[2]; i++, n++, at += sizeof out->key) {
             memcpy(&out[n].key, packed->buffer.bytes + at, sizeof out->key);
-            out[n].records = (double)head[0] / (double)head[1];
+            out[n].records = (double)head[0] / (double)head[2];
         }
     }
     qsort(out, n, sizeof *out, weighted_compare);
@@ -192,11 +198,11 @@ int pivots_choose(const struct bytes *packed, const struct partitioner *now, uin
 {
     struct weighted *w = malloc(packed->used / sizeof(uint64_t) * sizeof *w + 1);
     const struct partitioner next = {.partitions = now->partitions, .pivots = pivots};
-    double records = 0;
+    double records = 0, sampled;
 
     if (!w)
         return 0;
-    size_t n = weighted_take(packed, w);
+    size_t n = weighted_take(packed, w, &sampled);
     for (size_t i = 0; i < n; i++)
         records += w[i].records;
     int is_better = records >= (double)RECORDS_LEAST * now->partitions;
@@ -204,7 +210,8 @@ int pivots_choose(const struct bytes *packed, const struct partitioner *now, uin
         pivots_divide(w, n, records, now->partitions, pivots);
     if (is_better && now->pivots) {
         double mean = records / now->partitions, least = pivots_largest(w, n, &next);
-        is_better = pivots_largest(w, n, now) > KEEP * (least > mean ? least : mean);
+        double keep = KEEP + KEEP_ERRORS / sqrt(sampled / now->partitions);
+        is_better = pivots_largest(w, n, now) > keep * (least > mean ? least : mean);
     }
     free(w);
     return is_better;
