@@ -103,6 +103,7 @@ static int remove_tree(struct place *p, const struct stat *st, void *arg)
 
 static int remove_one(const struct rm *r, struct place *p)
 {
+    char base[NAME_MAX + 1];
     struct stat st;
     int code = place_stat(p, 0, r->is_forced, &st);
 
@@ -110,6 +111,13 @@ static int remove_one(const struct rm *r, struct place *p)
         return code;
     if (S_ISDIR(st.st_mode) && !r->is_recursive)
         return text_fail(EXIT_TROUBLE, "%s:%s: is a folder; -r removes it with what is in it", p->name, p->path);
+    place_base(p->path, base);
+    if (base[0] == '\0')
+        return text_fail(EXIT_TROUBLE, "%s:%s: is the root; 'rm -r' removes the folder of a namespace", p->name,
+                         p->path);
+    if (strcmp(base, ".") == 0 || strcmp(base, "..") == 0)
+        return text_fail(EXIT_TROUBLE, "%s:%s: ends in '.' or '..'; give the name of what is to be removed", p->name,
+                         p->path);
     return remove_tree(p, &st, NULL);
 }
 

@@ -163,7 +163,7 @@ static int copy_any(struct ns_cp *c, struct place *from, const struct stat *st)
 {
     const char *shown = c->to.path;
     struct stat there;
-    int code = place_stat(&c->to, 0, 1, &there);
+    int code = place_stat(&c->to, S_ISREG(st->st_mode), 1, &there); /* a file is written through a link */
 
     if (code != EXIT_OK)
         return code;
@@ -242,6 +242,7 @@ static int ns_cp_run(const struct command_call *call)
 
     c->set.flags = strstr(to, ":/") ? O_RDWR : O_RDONLY;
     int code = place_find(&c->set, to, &c->to);
+    c->set.flags = O_RDONLY; /* of other namespaces */
     if (code == EXIT_OK)
         code = place_stat(&c->to, 1, 1, &st);
     if (code == EXIT_OK && sources > 1 && !S_ISDIR(st.st_mode))

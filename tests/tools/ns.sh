@@ -120,6 +120,10 @@ expect 3 "$deltafs" ns cp -r tree/a n:/tree/one
 says "no folder takes its place"
 expect 3 "$deltafs" ns cp n:/tree/one n:/tree/one
 says "is the same file"
+expect 3 "$deltafs" ns cp n:/tree/a/two n:/tree/link
+says "is the same file"
+ns cat n:/tree/a/two
+prints 'two'
 expect 3 "$deltafs" ns cp n:/none x
 says "no such file"
 mkfifo pipe
@@ -174,6 +178,12 @@ m:/x/y/two
 '
 expect 3 "$deltafs" ns rm n:/x
 says "-r removes it"
+expect 3 "$deltafs" ns rm -r n:/
+says "is the root"
+expect 3 "$deltafs" ns rm -r n:/x/y/..
+says "ends in '.' or '..'"
+ns cat n:/x/y/one
+prints 'new'
 ns rm -r n:/x n:/tree
 expect 3 "$deltafs" ns rm n:/x
 says "no such file or folder"
