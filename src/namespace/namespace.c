@@ -95,8 +95,10 @@ int ns_begin(deltafs_namespace *ns, const char *call, int is_change)
     if (name_table_left(&ns->names) >= NAMES_RESERVE)
         return DELTAFS_OK;
     int status = ns_commit(ns);
-    if (status == DELTAFS_OK)
+    if (status == DELTAFS_OK) {
         name_table_clear(&ns->names);
+        ns_forget_walks(ns);
+    }
     return ns_end(ns, status);
 }
 

@@ -29,7 +29,7 @@ struct walk {
     size_t folders, folder_room;
     struct walk_level {
         size_t first;     /* its first id */
-        const char *text; /* the name that led to it; of the root none */
+        const char *text; /* the name that led to it, in the table of names; of the root none */
         size_t size;
     } * level;
     size_t levels, level_room;

@@ -39,20 +39,20 @@ static int add_folder(deltafs_namespace *ns, struct walk *w, const struct entry_
     return DELTAFS_OK;
 }
 
-/* A level without ids. */
-static int add_level(deltafs_namespace *ns, struct walk *w, const struct last *last)
+/* A level without ids; `text` stays as long as the walk is known. */
+static int add_level(deltafs_namespace *ns, struct walk *w, const char *text, size_t size)
 {
     int status = memory_extend(NULL, &w->level, w->levels, &w->level_room, sizeof *w->level, "a path", &ns->error);
 
     if (status == DELTAFS_OK)
-        w->level[w->levels++] = (struct walk_level){w->folders, last->text, last->size};
+        w->level[w->levels++] = (struct walk_level){w->folders, text, size};
     return status;
 }
 
 static int walk_to_root(deltafs_namespace *ns, struct walk *w)
 {
     w->folders = w->levels = 0;
-    int status = add_level(ns, w, &(struct last){.text = ""});
+    int status = add_level(ns, w, "", 0);
     return status == DELTAFS_OK ? add_folder(ns, w, &ns->root.id) : status;
 }
 
@@ -69,7 +69,7 @@ int walk_enter(deltafs_namespace *ns, struct walk *w, const struct found *f)
     if (f->last.size == 0)
         return DELTAFS_OK; /* the root, which is where the walk is */
     w->is_known = 0;
-    int status = add_level(ns, w, &f->last);
+    int status = add_level(ns, w, f->node->name, f->node->name_size);
     for (size_t i = first; i < end && status == DELTAFS_OK; i++) {
         struct entry_name name = name_in(&w->folder[i], f->hash, f->last.text, f->last.size);
         const struct name_node *node = name_table_find(&ns->names, &name);

@@ -281,6 +281,22 @@ static void paths(void **state)
     close_ns(ns);
 }
 
+/* A link in the folder that the last call was in: its dots are names of that path, whose text is gone. */
+static void links_after_paths(void **state)
+{
+    deltafs_namespace *ns = new_ns("dots");
+    char path[] = "/one/two/x";
+
+    (void)state;
+    CHECK_IS(deltafs_namespace_mkdir(ns, "/one", 0700), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_mkdir(ns, "/one/two", 0700), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_symlink(ns, "..", "/one/two/up"), DELTAFS_OK);
+    CHECK(!has(ns, path));
+    memset(path, 'x', strlen(path));
+    CHECK(has(ns, "/one/two/up"));
+    close_ns(ns);
+}
+
 static void root_attributes(void **state)
 {
     struct deltafs_namespace_attributes a = {.struct_size = sizeof a,
@@ -852,6 +868,7 @@ int main(void)
                                        cmocka_unit_test(damaged_head),
                                        cmocka_unit_test(error_numbers),
                                        cmocka_unit_test(paths),
+                                       cmocka_unit_test(links_after_paths),
                                        cmocka_unit_test(root_attributes),
                                        cmocka_unit_test(open_files),
                                        cmocka_unit_test(large_files),
