@@ -14,7 +14,7 @@
 #define SHARE     16                  /* more than this part of an epoch is found faster by a scan, */
 #define FEW       1024                /* but this many never are */
 #define TOP_STEP  (UINT64_C(1) << 16) /* of codes: where the largest values are looked for at first */
-#define TOP_GROWS 8
+#define TOP_GROWS 2
 #define DOUBT     1 /* codes: another processor may compute the last bit of a value otherwise */
 
 /* An index that is open. */
