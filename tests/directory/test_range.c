@@ -1,5 +1,6 @@
 /* Partitions by ranges of keys: samples, pivots, directories against the model, their balance, and what a range reads.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <deltafs/deltafs_query.h>
@@ -8,6 +9,7 @@
 #include "directory/write/pivots.h"
 #include "io/io.h"
 #include "unit_help.h"
+#include "unit_io.h"
 
 /* ---- Pivots ---- */
 
@@ -89,7 +91,7 @@ static void test_pack_memory(void **state)
         add(&s, keys, N, &r);
         int status = sample_pack(&s, 64, N, &packed, &e);
         CHECK_IS(status, limit < 9000 ? DELTAFS_ERR_MEMORY : limit > 30000 ? DELTAFS_OK : status);
-        CHECK_IS(packed.used, status == DELTAFS_OK ? (N + 2) * sizeof(uint64_t) : 0);
+        CHECK(status == DELTAFS_OK ? packed.used > N * sizeof(uint64_t) : packed.used == 0);
         sample_fini(&s);
         buffer_fini(&packed.buffer);
     }
@@ -446,6 +448,35 @@ static void test_damaged(void **state)
     model_fini(&m);
 }
 
+/* An epoch whose lines cannot be written, or not both: its pivots go with it, and the next epoch is placed by those
+ * that are stored, though some of its records may have been placed already. */
+static void test_uncommitted(void **state)
+{
+    (void)state;
+    for (uint64_t k = 0; k < 24; k++) {
+        const char *path = unit_path("uncommitted");
+        struct deltafs_verify_counts counts = {.struct_size = sizeof counts};
+        int failed = 0;
+        unit_io_begin();
+        deltafs_dir *d = create(path, "range", "5", k % 2 ? "async" : "wait");
+        unit_io_fail(OP_WRITE, "MANIFEST", k / 2, 1, ENOSPC);
+        for (uint64_t epoch = 0; epoch < 6; epoch++) {
+            for (uint64_t i = 0; i < 500; i++)
+                CHECK_CALL(d, deltafs_append(d, epoch * 100000 + i, &i, 8), DELTAFS_OK);
+            failed += deltafs_epoch_end(d, epoch) != DELTAFS_OK;
+        }
+        failed += deltafs_close(d) != DELTAFS_OK;
+        CHECK_IS(unit_io_failures(), 1);
+        unit_io_end();
+        CHECK(failed < 2);
+        d = unit_open(path);
+        CHECK_CALL(d, deltafs_verify(d, NULL, NULL, &counts), DELTAFS_OK);
+        CHECK(counts.records >= 4 * 500 + (failed ? 0 : 1000));
+        CHECK_IS(deltafs_close(d), DELTAFS_OK);
+        unit_remove(path);
+    }
+}
+
 static void note(int status, const char *message, void *arg)
 {
     (void)status;
@@ -519,8 +550,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_partition), cmocka_unit_test(test_sample),  cmocka_unit_test(test_pack_memory),
         cmocka_unit_test(test_choose),    cmocka_unit_test(test_random),  cmocka_unit_test(test_balance),
-        cmocka_unit_test(test_reads),     cmocka_unit_test(test_damaged), cmocka_unit_test(test_lost),
-        cmocka_unit_test(test_refused),   cmocka_unit_test(test_select),
+        cmocka_unit_test(test_reads),     cmocka_unit_test(test_damaged), cmocka_unit_test(test_uncommitted),
+        cmocka_unit_test(test_lost),      cmocka_unit_test(test_refused), cmocka_unit_test(test_select),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? 0 : 1;
