@@ -39,6 +39,7 @@ struct version {
 
 struct deltafs_namespace_list {
     deltafs_namespace *ns;
+    uint64_t clears;       /* of the names in memory, as it was opened */
     struct folder *folder; /* its ids */
     size_t folders;
     struct source *source;
@@ -219,15 +220,19 @@ static int add_version(deltafs_namespace_list *l, const struct entry_id *parent,
     return status;
 }
 
-/* What is in memory now of a name. */
+/* What is known now of a name: what is in memory, and if that was committed and forgotten, what is in the tables. */
 static int add_known(deltafs_namespace_list *l, uint32_t hash, const struct entry *e)
 {
     const struct name_table *t = &l->ns->names;
-    int status = DELTAFS_OK;
+    int status = DELTAFS_OK, may_lack = l->ns->own.number != 0 && l->ns->clears != l->clears;
 
-    for (size_t i = 0; i < l->folders; i++) {
+    for (size_t i = 0; i < l->folders && status == DELTAFS_OK; i++) {
         struct entry_name name = name_in(&l->folder[i], hash, e->name, e->name_size);
-        const struct name_node *node = name_table_find(t, &name);
+        struct name_node *node = NULL;
+        if (may_lack)
+            status = ns_load_node(l->ns, &name, &node);
+        else
+            node = name_table_find(t, &name);
         for (const struct name_item *k = node ? name_item_at(t, node->items) : NULL; k && status == DELTAFS_OK;
              k = name_item_at(t, k->next))
             status = add_version(l, &name.parent, &k->inode);
@@ -297,7 +302,8 @@ static int list_create(deltafs_namespace *ns, const struct walk *w, deltafs_name
         return error_no_memory(&ns->error, sizeof *l + count * sizeof *copy, "a list of a folder");
     }
     memcpy(copy, folder, count * sizeof *copy);
-    *l = (deltafs_namespace_list){.ns = ns, .folder = copy, .folders = count, .entry.name = l->name};
+    *l = (deltafs_namespace_list){
+        .ns = ns, .clears = ns->clears, .folder = copy, .folders = count, .entry.name = l->name};
     int status = open_sources(l);
     if (status == DELTAFS_OK)
         *out = l;
@@ -352,7 +358,10 @@ int deltafs_namespace_list_next(deltafs_namespace_list *l, const struct deltafs_
         return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID, "%s: no list", call);
     if (!entry)
         return ns_end(l->ns, ns_no_argument(l->ns, call, "entry"));
-    int status = next_shown(l, &shown);
+    int status = ns_begin(l->ns, call, 0);
+    if (status != DELTAFS_OK)
+        return status;
+    status = next_shown(l, &shown);
     if (status != DELTAFS_OK)
         return ns_end(l->ns, status);
     inode_to_stat(ns_current(l->ns, &shown), &l->entry.stat);

@@ -10,6 +10,7 @@
 #include "namespace/namespace.h"
 
 #define NAMES_RESERVE (1u << 20) /* bytes for the names that one call looks up */
+#define FILE_RESERVE  512        /* for that of each open file, which a commit may have to note */
 #define NAMES_SHARE   2          /* names get this part of the memory, the rest is for the table and its data */
 #define FILTER_SHARE  8          /* and the filter this part of that */
 #define WRITER_MEMORY (32u << 20)
@@ -92,11 +93,12 @@ int ns_begin(deltafs_namespace *ns, const char *call, int is_change)
         ns->error = ns->broken;
         return ns_end(ns, ns->error.status);
     }
-    if (name_table_left(&ns->names) >= NAMES_RESERVE)
+    if (name_table_left(&ns->names) >= NAMES_RESERVE + ns->opens * FILE_RESERVE)
         return DELTAFS_OK;
     int status = ns_commit(ns);
     if (status == DELTAFS_OK) {
         name_table_clear(&ns->names);
+        ns->clears++;
         ns_forget_walks(ns);
     }
     return ns_end(ns, status);

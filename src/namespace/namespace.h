@@ -67,6 +67,7 @@ struct deltafs_namespace {
     uint64_t last_stamp; /* of this writer, or of any commit that it sees */
     struct inode root;   /* as the namespace was created */
     struct name_table names;
+    uint64_t clears;              /* of the names, so far */
     struct name_filter committed; /* names that this writer has committed since it began, */
     uint64_t first_stamp;         /* after this */
     struct tables tables;
@@ -100,6 +101,8 @@ int walk_to_parent(deltafs_namespace *ns, struct walk *w, const char *path, stru
 int walk_to(deltafs_namespace *ns, struct walk *w, const char *path, int follows, struct found *out);
 /* The same; something must be there. */
 int walk_to_existing(deltafs_namespace *ns, struct walk *w, const char *path, int follows, struct found *out);
+/* The node of a name, with all that is known of it. */
+int ns_load_node(deltafs_namespace *ns, const struct entry_name *name, struct name_node **out);
 /* Go down into the folder that was found. */
 int walk_enter(deltafs_namespace *ns, struct walk *w, const struct found *f);
 

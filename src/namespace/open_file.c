@@ -248,9 +248,10 @@ static int flush_file(deltafs_namespace *ns, struct open_file *f)
     if (status != DELTAFS_OK)
         return status;
     f->inode.stamp = ns_stamps(ns, 1);
-    f->is_changed = 0;
     const struct entry_name name = {f->parent, f->key, f->name, f->name_size};
-    return ns_put(ns, &name, &f->inode, "", 0);
+    status = ns_put(ns, &name, &f->inode, "", 0);
+    f->is_changed = status != DELTAFS_OK;
+    return status;
 }
 
 int ns_flush_files(deltafs_namespace *ns)

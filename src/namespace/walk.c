@@ -111,8 +111,7 @@ static int is_new(const deltafs_namespace *ns, const struct entry_name *name)
            !name_filter_has(&ns->committed, name->key);
 }
 
-/* The node of a name, with all that is known of it. */
-static int load_node(deltafs_namespace *ns, const struct entry_name *name, struct name_node **out)
+int ns_load_node(deltafs_namespace *ns, const struct entry_name *name, struct name_node **out)
 {
     struct name_node *n = name_table_get(&ns->names, name);
 
@@ -137,7 +136,7 @@ static int look_at_root(deltafs_namespace *ns, struct found *out)
 {
     struct entry_name name = root_name();
     struct name_node *node;
-    int status = load_node(ns, &name, &node);
+    int status = ns_load_node(ns, &name, &node);
 
     out->inode = ns->root;
     if (status == DELTAFS_OK && node->items != 0)
@@ -162,7 +161,7 @@ static int walk_look(deltafs_namespace *ns, const struct walk *w, const struct l
     walk_folders(w, &count);
     for (size_t i = 0; i < count && status == DELTAFS_OK; i++) {
         struct entry_name name = walk_name(w, out, i);
-        status = load_node(ns, &name, &node);
+        status = ns_load_node(ns, &name, &node);
         if (status == DELTAFS_OK)
             show_items(ns, node, out);
     }

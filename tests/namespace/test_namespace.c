@@ -480,6 +480,50 @@ static void more_than_memory(void **state)
     close_ns(ns);
 }
 
+static void create_long(deltafs_namespace *ns, const char *folder, unsigned count)
+{
+    char path[256];
+
+    for (unsigned i = 0; i < count; i++) {
+        snprintf(path, sizeof path, "/%s/%0200u", folder, i);
+        CHECK_IS(deltafs_namespace_create(ns, path, 0600, 0), DELTAFS_OK);
+    }
+}
+
+/* The same, with lists and changed files that are open. */
+static void open_beyond_memory(void **state)
+{
+    enum { OPEN = 4000, COUNT = 40000 };
+    static deltafs_namespace_file *f[OPEN];
+    const struct deltafs_namespace_entry *entry;
+    deltafs_namespace *ns = new_ns("beyond");
+    deltafs_namespace_list *l;
+    char path[256];
+
+    (void)state;
+    CHECK_IS(deltafs_namespace_mkdir(ns, "/d", 0700), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_mkdir(ns, "/e", 0700), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_mkdir(ns, "/removed", 0700), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_create(ns, "/removed/x", 0600, 0), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_list_open(ns, "/removed", &l), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_unlink(ns, "/removed/x"), DELTAFS_OK);
+    for (unsigned i = 0; i < OPEN; i++) {
+        snprintf(path, sizeof path, "/d/f%0200u", i);
+        CHECK_IS(deltafs_namespace_file_open(ns, path, O_WRONLY | O_CREAT, 0600, &f[i]), DELTAFS_OK);
+    }
+    create_long(ns, "d", COUNT);
+    for (unsigned i = 0; i < OPEN; i++)
+        CHECK_IS(deltafs_namespace_file_write(f[i], 0, "x", 1), DELTAFS_OK);
+    create_long(ns, "e", COUNT);
+    for (unsigned i = 0; i < OPEN; i++)
+        CHECK_IS(deltafs_namespace_file_close(f[i]), DELTAFS_OK);
+    check_file(ns, path, "x");
+    CHECK_IS(deltafs_namespace_list_next(l, &entry), DELTAFS_OK);
+    CHECK(!entry);
+    CHECK_IS(deltafs_namespace_list_close(l), DELTAFS_OK);
+    close_ns(ns);
+}
+
 /* What was added is found, and little else. */
 static void filter_of_names(void **state)
 {
@@ -874,6 +918,7 @@ int main(void)
                                        cmocka_unit_test(large_files),
                                        cmocka_unit_test(list_and_change),
                                        cmocka_unit_test(more_than_memory),
+                                       cmocka_unit_test(open_beyond_memory),
                                        cmocka_unit_test(filter_of_names),
                                        cmocka_unit_test(conflicts),
                                        cmocka_unit_test(created_together),
