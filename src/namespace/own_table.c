@@ -1,5 +1,6 @@
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include "base/coding.h"
 #include "base/uuid.h"
 #include "directory/format/manifest.h"
@@ -56,7 +57,8 @@ static int has_usable_data(const struct own_table *own, uint64_t number)
     return status == DELTAFS_OK || status == DELTAFS_ERR_NOT_FOUND;
 }
 
-/* Take over one of the tables that are there. A damaged one stays as it is, for a repair. */
+/* Take over one of the tables that are there. A damaged one stays as it is, for a repair, and one of another user for
+ * that user. */
 static int own_take(struct own_table *own, uint64_t random, struct error *e)
 {
     char path[PATH_ROOM];
@@ -66,9 +68,9 @@ static int own_take(struct own_table *own, uint64_t random, struct error *e)
 
     for (size_t i = 0; i < count && i < TRIES_MAX && status == DELTAFS_OK && !own->dir; i++) {
         own->number = number[(random + i) % count];
-        if (!has_usable_data(own, own->number))
-            continue;
         table_path(path, own->path, own->number, "");
+        if (eaccess(path, W_OK | X_OK) != 0 || !has_usable_data(own, own->number))
+            continue;
         status = serial_open_directory(path, own->options, 1, 0, &own->dir, e);
         if (status == DELTAFS_ERR_BUSY || status == DELTAFS_ERR_NOT_DELTAFS || status == DELTAFS_ERR_NOT_FOUND ||
             status == DELTAFS_ERR_DAMAGED)

@@ -197,3 +197,16 @@ prints 'again
 set -- n/t*
 [ $# -eq 2 ] || fail "tables: $*"
 expect 0 "$deltafs" verify "$@"
+
+# ---- Another user, who must not write to the tables that are there ----
+if [ "$(id -u)" -eq 0 ]; then
+    as="setpriv --reuid=65534 --regid=65534 --clear-groups"
+    chmod 755 "$work"
+    if $as "$deltafs" --version >/dev/null 2>&1; then
+        chmod 777 m
+        # shellcheck disable=SC2086
+        expect 0 $as "$deltafs" ns mkdir m:/theirs
+        ns ls -l m:/
+        stdout_has " theirs"
+    fi
+fi
