@@ -98,7 +98,8 @@ class Examples(unittest.TestCase):
 class Errors(unittest.TestCase):
     def test_each_status_has_a_class(self):
         with open(os.environ["HEADER"]) as f:
-            header = dict(re.findall(r"DELTAFS_ERR_(\w+) = (-\d+)", f.read()))
+            enum = f.read().split("/* Names in a namespace", 1)[0]  # which the package has no calls for
+            header = dict(re.findall(r"DELTAFS_ERR_(\w+) = (-\d+)", enum))
         self.assertGreater(len(header), 10)
         self.assertEqual(sorted(map(int, header.values())), sorted(_library.ERRORS))
         for name, number in header.items():
