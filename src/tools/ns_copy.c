@@ -12,6 +12,7 @@ struct ns_cp {
     int is_recursive, is_preserving, is_quiet; /* options */
     struct place_set set;
     struct place to;
+    mode_t mask;     /* of the process; namespaces do not apply it */
     struct stat top; /* the first folder that was created: it is not copied into itself */
     struct progress bar;
     uint64_t total;
@@ -79,7 +80,7 @@ static int copy_file(struct ns_cp *c, const struct place *from, const struct sta
     int code = end_open(from, O_RDONLY, 0, &in);
 
     if (code == EXIT_OK)
-        code = end_open(&c->to, O_WRONLY | O_CREAT | O_TRUNC, st->st_mode & 0777, &out);
+        code = end_open(&c->to, O_WRONLY | O_CREAT | O_TRUNC, st->st_mode & 0777 & ~c->mask, &out);
     while (code == EXIT_OK) {
         code = end_read(from, &in, c->bytes, sizeof c->bytes, &got);
         if (code != EXIT_OK || got == 0)
@@ -145,17 +146,21 @@ static int copy_entry(struct place *from, const struct stat *st, void *arg)
 /* `there` is what the target has already. */
 static int copy_folder(struct ns_cp *c, struct place *from, const struct stat *st, const struct stat *there)
 {
-    mode_t mode = (st->st_mode & 0777) | S_IRWXU; /* until it is full */
+    mode_t mode = st->st_mode & 0777 & ~c->mask;
     int status = 0;
 
     if (from->ns == c->to.ns && c->top.st_mode != 0 && st->st_ino == c->top.st_ino)
         return text_fail(EXIT_TROUBLE, "%s:%s: cannot be copied into itself", from->name, from->path);
     if (there->st_mode == 0)
-        status = c->to.ns ? deltafs_namespace_mkdir(c->to.ns, c->to.path, mode) : mkdir(c->to.path, mode);
+        status = c->to.ns ? deltafs_namespace_mkdir(c->to.ns, c->to.path, mode) : mkdir(c->to.path, mode | S_IRWXU);
     if (status != 0)
         return place_fail(&c->to, status);
     int code = c->top.st_mode == 0 ? place_stat(&c->to, 0, 0, &c->top) : EXIT_OK;
-    return code == EXIT_OK ? place_each(from, copy_entry, c) : code;
+    if (code == EXIT_OK)
+        code = place_each(from, copy_entry, c);
+    if (there->st_mode == 0 && !c->to.ns && (mode & S_IRWXU) != S_IRWXU && chmod(c->to.path, mode) != 0)
+        code = place_fail(&c->to, -1);
+    return code;
 }
 
 /* Copy what is at `from` to where c->to is. */
@@ -240,6 +245,8 @@ static int ns_cp_run(const struct command_call *call)
     int sources = call->count - 1, is_seen = !c->is_quiet && progress_is_seen();
     struct stat st = {.st_mode = 0};
 
+    c->mask = umask(0);
+    umask(c->mask);
     c->set.flags = strstr(to, ":/") ? O_RDWR : O_RDONLY;
     int code = place_find(&c->set, to, &c->to);
     c->set.flags = O_RDONLY; /* of other namespaces */

@@ -133,6 +133,18 @@ head -c 9000000 /dev/zero >big
 expect 3 "$deltafs" ns cp big n:/
 says "at most 8388608"
 ns rm n:/big
+mkdir modes
+: >modes/file
+chmod 777 modes/file
+chmod 555 modes
+(umask 027 && "$deltafs" ns cp -r modes n:/ && "$deltafs" ns cp -r n:/modes modes.out) || fail "cp -r with a mask"
+ns ls -l n:/
+grep -q '^dr-xr-x--- .* modes$' out || fail "mode of a folder: $(cat out)"
+ns ls -l n:/modes
+grep -q '^-rwxr-x--- .* file$' out || fail "mode of a file: $(cat out)"
+[ "$(stat -c '%a' modes.out modes.out/file)" = "550
+750" ] || fail "modes of copies: $(stat -c '%a %n' modes.out modes.out/file)"
+ns rm -r n:/modes
 printf 'new' >one
 ns cp one n:/tree
 ns cat n:/tree/one
