@@ -5,7 +5,8 @@
  * communicate. Each writer has a table of its own, which gets all that it changes. A process sees what was committed
  * when it opened the namespace, and its own changes. It never sees a part of a commit.
  *
- * The conventions of deltafs.h apply. A handle may be used by one thread at a time. No call is collective.
+ * The conventions of deltafs.h apply. A handle may be used by one thread at a time, together with the files and lists
+ * that were opened with it. No call is collective.
  *
  * Paths
  *  - A path is a path within the namespace. It begins at its root, with or without a '/'.
@@ -40,6 +41,8 @@
  *  - Any call with a path may return DELTAFS_ERR_NOT_FOUND (ENOENT), DELTAFS_ERR_NOT_FOLDER (ENOTDIR),
  *    DELTAFS_ERR_LOOP (ELOOP), DELTAFS_ERR_NAME (ENAMETOOLONG), and DELTAFS_ERR_DAMAGED or DELTAFS_ERR_IO (EIO) if a
  *    table cannot be read.
+ *  - Any call may have to commit, to make room in memory, and then returns the errors of that. If a call returns
+ *    DELTAFS_ERR_MEMORY (ENOMEM), give the option memory more.
  *  - Any call that changes something returns DELTAFS_ERR_MODE (EROFS) if the namespace is open for reading.
  */
 #ifndef DELTAFS_NAMESPACE_H

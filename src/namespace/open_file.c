@@ -142,7 +142,8 @@ static size_t chunk_bytes(const struct open_file *f, uint64_t chunk)
 static int read_chunk(deltafs_namespace *ns, const struct open_file *f, uint64_t chunk, uint8_t *to)
 {
     struct entry_id place = {f->inode.data.table, f->inode.data.number + chunk};
-    int status = place.table == ns->own.number ? ns_commit_data(ns) : DELTAFS_OK;
+    int is_pending = place.table == ns->own.number && place.number > ns->own.data_label;
+    int status = is_pending ? ns_commit_data(ns) : DELTAFS_OK;
 
     return status == DELTAFS_OK ? tables_read_chunk(&ns->tables, &place, chunk_bytes(f, chunk), to, &ns->error)
                                 : status;

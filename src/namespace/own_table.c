@@ -147,6 +147,7 @@ int own_table_commit_data(struct own_table *own, uint64_t label, struct error *e
     if (!own->has_data)
         return DELTAFS_OK;
     own->has_data = 0;
+    own->data_label = label;
     return error_of_call(deltafs_epoch_end(own->data, label), e);
 }
 

@@ -10,8 +10,9 @@ struct own_table {
     uint64_t number; /* 0: none, the namespace is open for reading */
     deltafs_options *options;
     deltafs_dir *dir;
-    deltafs_dir *data; /* NULL: not open */
-    int has_data;      /* chunks that are not committed */
+    deltafs_dir *data;   /* NULL: not open */
+    int has_data;        /* chunks that are not committed */
+    uint64_t data_label; /* of the last commit of chunks: those with lower keys are committed */
 };
 
 /* Take over a table that nobody writes, or create one. `memory` is for the table, and as much for its data. *label is

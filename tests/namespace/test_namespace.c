@@ -381,6 +381,29 @@ static void open_files(void **state)
 }
 
 /* The largest file, and what is too large. */
+/* Reading what is committed does not commit the bytes of other files. */
+static void commits_of_data(void **state)
+{
+    const char *path = unit_path("data");
+    deltafs_namespace *ns = new_ns("data");
+    char table[32];
+    struct deltafs_stat s = {.struct_size = sizeof s};
+    deltafs_dir *dir;
+
+    (void)state;
+    put_file(ns, "/a", "a");
+    check_file(ns, "/a", "a");
+    put_file(ns, "/b", "b");
+    check_file(ns, "/a", "a");
+    put_file(ns, "/c", "c");
+    close_ns(ns);
+    CHECK_IS(count_tables(path, table), 1);
+    CHECK_IS(deltafs_open(unit_path("data/%s.data", table), NULL, &dir), DELTAFS_OK);
+    CHECK_IS(deltafs_stat(dir, &s), DELTAFS_OK);
+    CHECK_IS(s.epochs, 2);
+    deltafs_close(dir);
+}
+
 static void large_files(void **state)
 {
     deltafs_namespace *ns = new_ns("large");
@@ -915,6 +938,7 @@ int main(void)
                                        cmocka_unit_test(links_after_paths),
                                        cmocka_unit_test(root_attributes),
                                        cmocka_unit_test(open_files),
+                                       cmocka_unit_test(commits_of_data),
                                        cmocka_unit_test(large_files),
                                        cmocka_unit_test(list_and_change),
                                        cmocka_unit_test(more_than_memory),
