@@ -19,9 +19,11 @@ int plan_blame(const char *name, int status, struct error *e)
 int plan_blame_output(const struct output *out, int status, struct error *e)
 {
     static const char offset[] = "offset ";
-    const char *rest = strncmp(e->text, offset, sizeof offset - 1) == 0 ? strstr(e->text, ": ") : NULL;
 
-    if (status != DELTAFS_ERR_INVALID || (out->name && !rest))
+    if (status != DELTAFS_ERR_INVALID)
+        return status;
+    const char *rest = strncmp(e->text, offset, sizeof offset - 1) == 0 ? strstr(e->text, ": ") : NULL;
+    if (out->name && !rest)
         return status;
     if (out->name)
         return error_set(e, status, "computed column '%s': %s", out->name, rest + 2);
