@@ -181,7 +181,8 @@ DELTAFS_API int deltafs_namespace_file_open(deltafs_namespace *ns, const char *p
                                             deltafs_namespace_file **out);
 
 /* Read up to `size` bytes from `offset` on; *got is less only at the end of the file. DELTAFS_ERR_INVALID (EINVAL): the
- * file is not open for reading. */
+ * file is not open for reading. If the bytes were written by this handle, and the file closed, since the last commit,
+ * the call stores them as a commit does, but no reader sees them yet. */
 DELTAFS_API int deltafs_namespace_file_read(deltafs_namespace_file *file, uint64_t offset, void *bytes, size_t size,
                                             size_t *got);
 
