@@ -28,6 +28,8 @@
  *  - If one name is a folder for one writer and something else for another, it is the folder. If it is two files, it is
  *    the one that was changed last. Removing or renaming the name removes all files that have it.
  *  - A folder that one writer has removed, and another has put something into, is removed with that.
+ *  - If one writer moves a folder A into B, and another moves B into A, and neither could see the other's change, no
+ *    path leads to A and B any more.
  *
  * Differences
  *  - This differs from POSIX: the mode is stored and shown, but not enforced. The mode of a call is stored as it is,

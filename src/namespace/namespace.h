@@ -172,7 +172,7 @@ int ns_break(deltafs_namespace *ns, int status);
 const struct inode *ns_current(const deltafs_namespace *ns, const struct inode *inode);
 /* An entry was removed; got another name; got other attributes. */
 void ns_note_removed(deltafs_namespace *ns, const struct entry_id *id);
-void ns_note_moved(deltafs_namespace *ns, const struct entry_id *id, const struct entry_name *to);
+void ns_note_moved(deltafs_namespace *ns, const struct inode *inode, const struct entry_name *to);
 void ns_note_attributes(deltafs_namespace *ns, const struct inode *inode);
 /* Write the bytes of all open files that were changed. */
 int ns_flush_files(deltafs_namespace *ns);

@@ -67,12 +67,14 @@ void ns_note_removed(deltafs_namespace *ns, const struct entry_id *id)
         f->is_removed = 1;
 }
 
-void ns_note_moved(deltafs_namespace *ns, const struct entry_id *id, const struct entry_name *to)
+void ns_note_moved(deltafs_namespace *ns, const struct inode *inode, const struct entry_name *to)
 {
-    struct open_file *f = find_open(ns, id);
+    struct open_file *f = find_open(ns, &inode->id);
 
-    if (f)
-        set_name(f, to);
+    if (!f)
+        return;
+    set_name(f, to);
+    f->inode.stamp = inode->stamp;
 }
 
 void ns_note_attributes(deltafs_namespace *ns, const struct inode *inode)

@@ -33,7 +33,7 @@ static int move_item(deltafs_namespace *ns, struct name_node *node, struct name_
     int status = ns_put(ns, to, &inode, item->target, item->inode.type == ENTRY_LINK ? item->target_size : 0);
     if (status != DELTAFS_OK)
         return status;
-    ns_note_moved(ns, &inode.id, to);
+    ns_note_moved(ns, &inode, to);
     ns_leave(ns, node, item);
     return DELTAFS_OK;
 }

@@ -354,7 +354,9 @@ static void open_files(void **state)
     CHECK(got == 11 && memcmp(bytes, "Jello world", 11) == 0);
     CHECK_IS(stat_of(ns, "/a").size, 11);
     /* It moves, is committed, is removed, and stays open. */
+    int64_t ctime = stat_of(ns, "/a").ctime;
     CHECK_IS(deltafs_namespace_rename(ns, "/a", "/b"), DELTAFS_OK);
+    CHECK(stat_of(ns, "/b").ctime > ctime);
     CHECK_IS(deltafs_namespace_commit(ns), DELTAFS_OK);
     check_file(ns, "/b", "Jello world");
     CHECK_IS(deltafs_namespace_file_truncate(h, 4), DELTAFS_OK);
