@@ -334,7 +334,7 @@ static void test_balance(void **state)
         const char *path = unit_path("balance");
         deltafs_dir *d = create(path, "range", "64", of == POWER ? "async" : "wait");
         for (uint64_t epoch = 0; epoch < 5; epoch++) {
-            for (uint32_t i = 0; i < 100000; i++)
+            for (uint64_t i = 0; i < 100000; i++)
                 CHECK_CALL(d, deltafs_append(d, draw(&r, (enum distribution)of), &i, 8), DELTAFS_OK);
             CHECK_CALL(d, deltafs_epoch_end(d, epoch), DELTAFS_OK);
             if (epoch == 0 || epoch == 2) {
