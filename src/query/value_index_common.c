@@ -175,6 +175,13 @@ int value_index_options(const deltafs_options *of, deltafs_options **out, struct
                : status;
 }
 
+/* Whether there is nothing there that can be read. Other errors may pass, and what could not be read is there then. */
+static int is_none(int status)
+{
+    return status == DELTAFS_ERR_NOT_FOUND || status == DELTAFS_ERR_NOT_DELTAFS || status == DELTAFS_ERR_DAMAGED ||
+           status == DELTAFS_ERR_VERSION;
+}
+
 /* Remove the index if it has epochs behind `last`; `has` 0: if it has any. */
 static int prune_one(const char *folder, const char *name, int has, uint64_t last, struct error *e)
 {
@@ -185,8 +192,9 @@ static int prune_one(const char *folder, const char *name, int has, uint64_t las
     io_path_in(path, folder, "%s", name);
     if (dir_is_being_removed(path))
         return dir_remove_value_index(path, e);
-    if (deltafs_open(path, NULL, &d) != DELTAFS_OK)
-        return DELTAFS_OK;
+    int status = deltafs_open(path, NULL, &d);
+    if (status != DELTAFS_OK)
+        return is_none(status) ? DELTAFS_OK : error_of_call(status, e);
     int is_ahead = deltafs_last_label(d, &own) == DELTAFS_OK && (!has || own > last);
     deltafs_close(d);
     return is_ahead ? dir_remove_value_index(path, e) : DELTAFS_OK;
@@ -198,17 +206,21 @@ int deltafs_private_value_index_prune(const char *of, struct error *e)
     struct bytes names = {{0}, 0};
     char folder[PATH_ROOM];
     uint64_t last = 0;
-    int has = 0, status = DELTAFS_OK;
+    int has = 0;
     deltafs_dir *d;
 
     io_path_in(folder, of, VALUE_INDEX_FOLDER);
-    if (io_names(&io, folder, &names, error_ignored()) != DELTAFS_OK)
+    int status = io_names(&io, folder, &names, e);
+    if (status == DELTAFS_OK && names.used > 0) {
+        status = error_of_call(deltafs_open(of, NULL, &d), e);
+        if (status == DELTAFS_OK) {
+            has = deltafs_last_label(d, &last) == DELTAFS_OK;
+            deltafs_close(d);
+        }
+    }
+    if (is_none(status)) { /* whoever reopens the directory says what is wrong with it */
+        status = e->status = DELTAFS_OK;
         names.used = 0;
-    if (names.used > 0 && deltafs_open(of, NULL, &d) == DELTAFS_OK) {
-        has = deltafs_last_label(d, &last) == DELTAFS_OK;
-        deltafs_close(d);
-    } else {
-        names.used = 0; /* whoever reopens the directory says what is wrong */
     }
     for (size_t at = 0; at < names.used && status == DELTAFS_OK;) {
         const char *name = (const char *)names.buffer.bytes + at;
