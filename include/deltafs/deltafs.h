@@ -127,13 +127,14 @@ DELTAFS_API int deltafs_options_set(deltafs_options *options, const char *name, 
  * called by several threads at once, and by threads of the library. */
 typedef uint32_t (*deltafs_partition_fn)(uint64_t key, uint32_t partitions, void *arg);
 
-/* Place keys by a function of the caller, instead of by their hash or range. `name` stands for it: 1 to 31 letters,
- * digits,
- * '_', '-' and '.', but not the words of the option partitioner. A directory that is created with these options keeps
- * the name. To write to it again, a function of that name must be given; with MPI, each rank gives it. A reader may
- * give it; if it does not, the directory can be read all the same, but a key is looked for in all partitions. An append
- * of a key for which the function returns another number fails. Keys must be numbers. The function must stay as long as
- * the options and all directories that are opened with them. DELTAFS_ERR_OPTION for a name that is not valid. */
+/* Let a function of the caller choose the partition of each key. `name` is the function's name in the manifest: 1 to 31
+ * letters, digits, '_', '-' and '.', but not the words of the option partitioner. Keys must be numbers. An append fails
+ * if the function returns a number that is not below `partitions`.
+ *
+ * A directory that is created with these options keeps the name. To write to it again, a function of that name must be
+ * given; with MPI, by each rank. A reader may give it. If it does not, it looks for a key in all partitions. The
+ * function and `arg` must stay valid as long as the options and all directories that are opened with them.
+ * DELTAFS_ERR_OPTION: the name is not valid. */
 DELTAFS_API int deltafs_options_set_partitioner(deltafs_options *options, const char *name, deltafs_partition_fn fn,
                                                 void *arg);
 
