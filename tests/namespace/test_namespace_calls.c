@@ -1,0 +1,334 @@
+/* Namespaces: opening, paths, attributes, open files. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include "namespace/entry.h"
+#include "unit_namespace.h"
+
+/* ---- Opening ---- */
+
+static void opening(void **state)
+{
+    const char *path = unit_path("open"), *folder = unit_path("folder"), *full = unit_path("full");
+    deltafs_namespace *ns = NULL;
+    char name[32];
+
+    (void)state;
+    CHECK_IS(try_open(path, O_RDONLY, "32M", &ns), DELTAFS_ERR_NOT_FOUND);
+    CHECK_IS(try_open(path, O_RDWR, "32M", &ns), DELTAFS_ERR_NOT_FOUND);
+    CHECK_IS(try_open(path, O_WRONLY, "32M", &ns), DELTAFS_ERR_INVALID);
+    CHECK_IS(try_open(path, O_RDONLY | O_CREAT, "32M", &ns), DELTAFS_ERR_INVALID);
+    CHECK_IS(try_open("", O_RDONLY, "32M", &ns), DELTAFS_ERR_INVALID);
+    CHECK_IS(try_open(unit_path("no/such"), O_RDWR | O_CREAT, "32M", &ns), DELTAFS_ERR_NOT_FOUND);
+    mkdir(folder, 0700);
+    CHECK_IS(try_open(folder, O_RDONLY, "32M", &ns), DELTAFS_ERR_NOT_DELTAFS);
+    close_ns(open_ns(folder, O_RDWR | O_CREAT | O_EXCL));
+    mkdir(full, 0700);
+    unit_save(unit_path("full/file"), "x", 1);
+    CHECK_IS(try_open(full, O_RDWR | O_CREAT, "32M", &ns), DELTAFS_ERR_NOT_DELTAFS);
+    CHECK_IS(try_open(full, O_RDWR | O_CREAT | O_EXCL, "32M", &ns), DELTAFS_ERR_NOT_DELTAFS);
+    close_ns(open_ns(path, O_RDWR | O_CREAT));
+    CHECK_IS(try_open(path, O_RDWR | O_CREAT | O_EXCL, "32M", &ns), DELTAFS_ERR_EXISTS);
+    close_ns(open_ns(unit_path("open//"), O_RDWR | O_CREAT));
+    CHECK_IS(try_open(path, O_RDWR, "31M", &ns), DELTAFS_ERR_MEMORY);
+    CHECK_IS(count_tables(path, name), 1); /* each writer has taken over the table of the one before */
+    CHECK_IS(deltafs_namespace_open(path, O_RDONLY, NULL, &ns), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_mkdir(ns, "/a", 0700), DELTAFS_ERR_MODE);
+    CHECK_IS(deltafs_namespace_commit(ns), DELTAFS_ERR_MODE);
+    CHECK(strstr(deltafs_errmsg(NULL), "O_RDWR"));
+    CHECK(!has(ns, "/a"));
+    assert_string_equal(names_in(ns, "/"), "");
+    close_ns(ns);
+    CHECK_IS(deltafs_namespace_close(NULL), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_mkdir(NULL, "/a", 0700), DELTAFS_ERR_INVALID);
+}
+
+/* What the environment says of directories does not make a table another than all others. */
+static void options_of_directories(void **state)
+{
+    static const char *const set[][2] = {{"DELTAFS_COMMIT", "async"},      {"DELTAFS_KEYS", "bytes"},
+                                         {"DELTAFS_LAYOUT", "local"},      {"DELTAFS_OLD_LABEL", "skip"},
+                                         {"DELTAFS_PARTITIONER", "range"}, {"DELTAFS_PARTITIONS", "7"},
+                                         {"DELTAFS_SCHEMA", "x:f4"},       {"DELTAFS_INDEX_BY", "x:x"}};
+    deltafs_namespace *ns = new_ns("options");
+    char name[32];
+
+    (void)state;
+    put_file(ns, "/a", "a");
+    close_ns(ns);
+    for (size_t i = 0; i < sizeof set / sizeof set[0]; i++)
+        setenv(set[i][0], set[i][1], 1);
+    ns = open_ns(unit_path("options"), O_RDWR);
+    put_file(ns, "/b", "b");
+    close_ns(ns);
+    CHECK_IS(count_tables(unit_path("options"), name), 1);
+    close_ns(new_ns("options2"));
+    ns = open_ns(unit_path("options2"), O_RDWR);
+    put_file(ns, "/c", "c");
+    close_ns(ns);
+    for (size_t i = 0; i < sizeof set / sizeof set[0]; i++)
+        unsetenv(set[i][0]);
+    ns = open_ns(unit_path("options"), O_RDWR);
+    check_file(ns, "/a", "a");
+    check_file(ns, "/b", "b");
+    close_ns(ns);
+    ns = open_ns(unit_path("options2"), O_RDWR);
+    put_file(ns, "/d", "d");
+    check_file(ns, "/c", "c");
+    close_ns(ns);
+    CHECK_IS(count_tables(unit_path("options2"), name), 1);
+}
+
+static void damaged_head(void **state)
+{
+    const char *head = unit_path("head/NAMESPACE");
+    deltafs_namespace *ns = new_ns("head");
+    uint8_t *bytes;
+    size_t n;
+
+    (void)state;
+    close_ns(ns);
+    bytes = unit_load(head, &n);
+    for (size_t cut = 0; cut < n; cut++) {
+        unit_save(head, bytes, cut);
+        CHECK_IS(try_open(unit_path("head"), O_RDONLY, "32M", &ns), DELTAFS_ERR_DAMAGED);
+    }
+    unit_save(head, bytes, n);
+    for (size_t at = 0; at < n - 1; at++) {
+        unit_poke(head, at, bytes[at] ^ 1);
+        CHECK_IS(try_open(unit_path("head"), O_RDWR, "32M", &ns), DELTAFS_ERR_DAMAGED);
+        unit_poke(head, at, bytes[at]);
+    }
+    close_ns(open_ns(unit_path("head"), O_RDONLY));
+    free(bytes);
+}
+
+static void error_numbers(void **state)
+{
+    (void)state;
+    CHECK_IS(deltafs_namespace_errno(DELTAFS_OK), 0);
+    CHECK_IS(deltafs_namespace_errno(DELTAFS_ERR_NOT_FOUND), ENOENT);
+    CHECK_IS(deltafs_namespace_errno(DELTAFS_ERR_EXISTS), EEXIST);
+    CHECK_IS(deltafs_namespace_errno(DELTAFS_ERR_NOT_FOLDER), ENOTDIR);
+    CHECK_IS(deltafs_namespace_errno(DELTAFS_ERR_FOLDER), EISDIR);
+    CHECK_IS(deltafs_namespace_errno(DELTAFS_ERR_NOT_EMPTY), ENOTEMPTY);
+    CHECK_IS(deltafs_namespace_errno(DELTAFS_ERR_LOOP), ELOOP);
+    CHECK_IS(deltafs_namespace_errno(DELTAFS_ERR_NAME), ENAMETOOLONG);
+    CHECK_IS(deltafs_namespace_errno(DELTAFS_ERR_TOO_LARGE), EFBIG);
+    CHECK_IS(deltafs_namespace_errno(DELTAFS_ERR_MODE), EROFS);
+    CHECK_IS(deltafs_namespace_errno(DELTAFS_ERR_BUSY), EBUSY);
+    CHECK_IS(deltafs_namespace_errno(DELTAFS_ERR_INVALID), EINVAL);
+    CHECK_IS(deltafs_namespace_errno(DELTAFS_ERR_MEMORY), ENOMEM);
+    CHECK_IS(deltafs_namespace_errno(DELTAFS_ERR_NO_SPACE), ENOSPC);
+    CHECK_IS(deltafs_namespace_errno(DELTAFS_ERR_DAMAGED), EIO);
+}
+
+/* ---- Paths ---- */
+
+static void paths(void **state)
+{
+    deltafs_namespace *ns = new_ns("paths");
+    struct deltafs_namespace_stat s = {.struct_size = sizeof s};
+    char name[4200];
+
+    (void)state;
+    memset(name, 'n', sizeof name);
+    name[0] = '/';
+    name[256] = '\0';
+    CHECK_IS(deltafs_namespace_mkdir(ns, name, 0700), DELTAFS_OK);
+    CHECK(has(ns, name));
+    name[256] = 'n';
+    name[257] = '\0';
+    CHECK_IS(deltafs_namespace_mkdir(ns, name, 0700), DELTAFS_ERR_NAME);
+    CHECK_IS(deltafs_namespace_create(ns, name, 0700, 0), DELTAFS_ERR_NAME);
+    memset(name, '/', sizeof name);
+    name[4096] = '\0';
+    CHECK_IS(deltafs_namespace_stat(ns, name, 0, &s), DELTAFS_ERR_NAME);
+    name[4095] = '\0';
+    CHECK_IS(deltafs_namespace_stat(ns, name, 0, &s), DELTAFS_OK);
+    CHECK_IS(s.inode, 1);
+    CHECK_IS(deltafs_namespace_stat(ns, "", 0, &s), DELTAFS_ERR_NOT_FOUND);
+    CHECK_IS(deltafs_namespace_symlink(ns, "two", "/one"), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_symlink(ns, "one", "/two"), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_stat(ns, "/one", 0, &s), DELTAFS_ERR_LOOP);
+    CHECK_IS(deltafs_namespace_stat(ns, "/one/x", 0, &s), DELTAFS_ERR_LOOP);
+    CHECK_IS(deltafs_namespace_symlink(ns, "", "/none"), DELTAFS_ERR_NOT_FOUND);
+    memset(name, 't', sizeof name);
+    name[4096] = '\0';
+    CHECK_IS(deltafs_namespace_symlink(ns, name, "/none"), DELTAFS_ERR_NAME);
+    name[4095] = '\0';
+    CHECK_IS(deltafs_namespace_symlink(ns, name, "/long"), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_stat(ns, "/one/", AT_SYMLINK_FOLLOW, &s), DELTAFS_ERR_INVALID);
+    CHECK_IS(deltafs_namespace_rmdir(ns, "/"), DELTAFS_ERR_BUSY);
+    CHECK_IS(deltafs_namespace_rename(ns, "/", "/x"), DELTAFS_ERR_BUSY);
+    CHECK_IS(deltafs_namespace_unlink(ns, "/"), DELTAFS_ERR_FOLDER);
+    CHECK_IS(deltafs_namespace_create(ns, "/", 0, 0), DELTAFS_ERR_FOLDER);
+    close_ns(ns);
+}
+
+/* A link in the folder that the last call was in: its dots are names of that path, whose text is gone. */
+static void links_after_paths(void **state)
+{
+    deltafs_namespace *ns = new_ns("dots");
+    char path[] = "/one/two/x";
+
+    (void)state;
+    CHECK_IS(deltafs_namespace_mkdir(ns, "/one", 0700), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_mkdir(ns, "/one/two", 0700), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_symlink(ns, "..", "/one/two/up"), DELTAFS_OK);
+    CHECK(!has(ns, path));
+    memset(path, 'x', strlen(path));
+    CHECK(has(ns, "/one/two/up"));
+    close_ns(ns);
+}
+
+static void root_attributes(void **state)
+{
+    struct deltafs_namespace_attributes a = {.struct_size = sizeof a,
+                                             .set = DELTAFS_NAMESPACE_MODE | DELTAFS_NAMESPACE_UID |
+                                                    DELTAFS_NAMESPACE_GID | DELTAFS_NAMESPACE_MTIME |
+                                                    DELTAFS_NAMESPACE_ATIME,
+                                             .mode = 07123,
+                                             .uid = 4000000000u,
+                                             .gid = 5,
+                                             .mtime = INT64_MIN,
+                                             .atime = INT64_MAX};
+    deltafs_namespace *ns = new_ns("root");
+
+    (void)state;
+    CHECK_IS(stat_of(ns, "/").mode, S_IFDIR | 0755);
+    for (int round = 0; round < 2; round++) {
+        CHECK_IS(deltafs_namespace_set_attributes(ns, "/", 0, &a), DELTAFS_OK);
+        close_ns(ns);
+        ns = open_ns(unit_path("root"), O_RDWR);
+        struct deltafs_namespace_stat s = stat_of(ns, "/");
+        CHECK_IS(s.mode, S_IFDIR | a.mode);
+        CHECK_IS(s.uid, a.uid);
+        CHECK_IS(s.gid, a.gid);
+        CHECK_IS(s.mtime, a.mtime);
+        CHECK_IS(s.atime, a.atime);
+        CHECK_IS(s.inode, 1);
+        a.mode = 0600;
+        a.set = DELTAFS_NAMESPACE_MODE;
+    }
+    assert_string_equal(names_in(ns, "/"), "");
+    close_ns(ns);
+}
+
+/* ---- Files ---- */
+
+static void open_files(void **state)
+{
+    deltafs_namespace *ns = new_ns("files");
+    struct deltafs_namespace_stat s = {.struct_size = sizeof s};
+    deltafs_namespace_file *f, *g, *h;
+    char bytes[16];
+    size_t got;
+
+    (void)state;
+    put_file(ns, "/a", "hello");
+    CHECK_IS(deltafs_namespace_file_open(ns, "/a", O_RDONLY, 0, &f), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_file_open(ns, "/a", O_RDWR | O_APPEND, 0, &g), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_file_open(ns, "/a", O_WRONLY, 0, &h), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_file_write(f, 0, "x", 1), DELTAFS_ERR_INVALID);
+    CHECK_IS(deltafs_namespace_file_truncate(f, 0), DELTAFS_ERR_INVALID);
+    CHECK_IS(deltafs_namespace_file_read(h, 0, bytes, 1, &got), DELTAFS_ERR_INVALID);
+    CHECK_IS(deltafs_namespace_file_write(g, 0, " world", 6), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_file_write(h, 0, "J", 1), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_file_read(f, 0, bytes, sizeof bytes, &got), DELTAFS_OK);
+    CHECK(got == 11 && memcmp(bytes, "Jello world", 11) == 0);
+    CHECK_IS(stat_of(ns, "/a").size, 11);
+    /* It moves, is committed, is removed, and stays open. */
+    int64_t ctime = stat_of(ns, "/a").ctime;
+    CHECK_IS(deltafs_namespace_rename(ns, "/a", "/b"), DELTAFS_OK);
+    CHECK(stat_of(ns, "/b").ctime > ctime);
+    CHECK_IS(deltafs_namespace_commit(ns), DELTAFS_OK);
+    check_file(ns, "/b", "Jello world");
+    CHECK_IS(deltafs_namespace_file_truncate(h, 4), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_unlink(ns, "/b"), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_file_write(g, 0, "!", 1), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_file_read(f, 0, bytes, sizeof bytes, &got), DELTAFS_OK);
+    CHECK(got == 5 && memcmp(bytes, "Jell!", 5) == 0);
+    CHECK_IS(deltafs_namespace_file_stat(f, &s), DELTAFS_OK);
+    CHECK_IS(s.size, 5);
+    put_file(ns, "/b", "other");
+    CHECK_IS(deltafs_namespace_file_close(f), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_file_close(g), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_file_close(h), DELTAFS_OK);
+    check_file(ns, "/b", "other");
+    CHECK(!has(ns, "/a"));
+    close_ns(ns);
+    ns = open_ns(unit_path("files"), O_RDONLY);
+    assert_string_equal(names_in(ns, "/"), "b");
+    check_file(ns, "/b", "other");
+    CHECK_IS(deltafs_namespace_file_open(ns, "/b", O_RDWR, 0, &f), DELTAFS_ERR_MODE);
+    CHECK_IS(deltafs_namespace_file_open(ns, "/", O_RDONLY, 0, &f), DELTAFS_ERR_FOLDER);
+    CHECK_IS(deltafs_namespace_file_close(NULL), DELTAFS_OK);
+    close_ns(ns);
+}
+
+/* Reading what is committed does not commit the bytes of other files. */
+static void commits_of_data(void **state)
+{
+    const char *path = unit_path("data");
+    deltafs_namespace *ns = new_ns("data");
+    char table[32];
+    struct deltafs_stat s = {.struct_size = sizeof s};
+    deltafs_dir *dir;
+
+    (void)state;
+    put_file(ns, "/a", "a");
+    check_file(ns, "/a", "a");
+    put_file(ns, "/b", "b");
+    check_file(ns, "/a", "a");
+    put_file(ns, "/c", "c");
+    close_ns(ns);
+    CHECK_IS(count_tables(path, table), 1);
+    CHECK_IS(deltafs_open(unit_path("data/%s.data", table), NULL, &dir), DELTAFS_OK);
+    CHECK_IS(deltafs_stat(dir, &s), DELTAFS_OK);
+    CHECK_IS(s.epochs, 2);
+    deltafs_close(dir);
+}
+
+/* The largest file, and what is too large. */
+static void large_files(void **state)
+{
+    deltafs_namespace *ns = new_ns("large");
+    uint8_t *bytes = malloc(FILE_MAX), *read = malloc(FILE_MAX);
+    struct rng r = rng_of(5);
+    deltafs_namespace_file *f;
+    size_t got;
+
+    (void)state;
+    rng_fill(&r, bytes, FILE_MAX);
+    CHECK_IS(deltafs_namespace_file_open(ns, "/f", O_RDWR | O_CREAT, 0600, &f), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_file_write(f, 0, bytes, FILE_MAX), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_file_write(f, FILE_MAX, bytes, 1), DELTAFS_ERR_TOO_LARGE);
+    CHECK_IS(deltafs_namespace_file_write(f, UINT64_MAX, bytes, 1), DELTAFS_ERR_TOO_LARGE);
+    CHECK_IS(deltafs_namespace_file_truncate(f, FILE_MAX + 1), DELTAFS_ERR_TOO_LARGE);
+    CHECK_IS(deltafs_namespace_file_close(f), DELTAFS_OK);
+    close_ns(ns);
+    ns = open_ns(unit_path("large"), O_RDONLY);
+    CHECK_IS(deltafs_namespace_file_open(ns, "/f", O_RDONLY, 0, &f), DELTAFS_OK);
+    for (int i = 0; i < 50; i++) {
+        size_t at = (size_t)rng_below(&r, FILE_MAX), n = (size_t)rng_below(&r, 600000), left = FILE_MAX - at;
+        CHECK_IS(deltafs_namespace_file_read(f, at, read, n, &got), DELTAFS_OK);
+        CHECK_IS(got, n < left ? n : left);
+        CHECK(memcmp(read, bytes + at, got) == 0);
+    }
+    CHECK_IS(deltafs_namespace_file_close(f), DELTAFS_OK);
+    close_ns(ns);
+    free(bytes);
+    free(read);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(opening),         cmocka_unit_test(options_of_directories),
+                                       cmocka_unit_test(damaged_head),    cmocka_unit_test(error_numbers),
+                                       cmocka_unit_test(paths),           cmocka_unit_test(links_after_paths),
+                                       cmocka_unit_test(root_attributes), cmocka_unit_test(open_files),
+                                       cmocka_unit_test(commits_of_data), cmocka_unit_test(large_files)};
+
+    return cmocka_run_group_tests(tests, unit_setup, unit_teardown) ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,110 @@
+#include "unit_namespace.h"
+#include <dirent.h>
+#include <fcntl.h>
+
+int try_open(const char *path, int flags, const char *memory, deltafs_namespace **out)
+{
+    deltafs_options *o = unit_options("memory", memory, "threads", "0", NULL);
+    int status = deltafs_namespace_open(path, flags, o, out);
+
+    deltafs_options_destroy(o);
+    return status;
+}
+
+deltafs_namespace *open_ns(const char *path, int flags)
+{
+    deltafs_namespace *ns = NULL;
+
+    CHECK_IS(try_open(path, flags, "32M", &ns), DELTAFS_OK);
+    return ns;
+}
+
+deltafs_namespace *new_ns(const char *name)
+{
+    return open_ns(unit_path("%s", name), O_RDWR | O_CREAT | O_EXCL);
+}
+
+void close_ns(deltafs_namespace *ns)
+{
+    CHECK_IS(deltafs_namespace_close(ns), DELTAFS_OK);
+}
+
+struct deltafs_namespace_stat stat_of(deltafs_namespace *ns, const char *path)
+{
+    struct deltafs_namespace_stat s = {.struct_size = sizeof s};
+
+    CHECK_IS(deltafs_namespace_stat(ns, path, AT_SYMLINK_NOFOLLOW, &s), DELTAFS_OK);
+    return s;
+}
+
+int has(deltafs_namespace *ns, const char *path)
+{
+    struct deltafs_namespace_stat s = {.struct_size = sizeof s};
+    int status = deltafs_namespace_stat(ns, path, 0, &s);
+
+    CHECK(status == DELTAFS_OK || status == DELTAFS_ERR_NOT_FOUND);
+    return status == DELTAFS_OK;
+}
+
+void put_file(deltafs_namespace *ns, const char *path, const char *text)
+{
+    deltafs_namespace_file *f;
+
+    CHECK_IS(deltafs_namespace_file_open(ns, path, O_WRONLY | O_CREAT | O_TRUNC, 0644, &f), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_file_write(f, 0, text, strlen(text)), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_file_close(f), DELTAFS_OK);
+}
+
+void check_file(deltafs_namespace *ns, const char *path, const char *text)
+{
+    char bytes[256] = "";
+    deltafs_namespace_file *f;
+    size_t got;
+
+    CHECK_IS(deltafs_namespace_file_open(ns, path, O_RDONLY, 0, &f), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_file_read(f, 0, bytes, sizeof bytes - 1, &got), DELTAFS_OK);
+    assert_string_equal(bytes, text);
+    CHECK_IS(deltafs_namespace_file_close(f), DELTAFS_OK);
+}
+
+/* The names in a folder, sorted. */
+const char *names_in(deltafs_namespace *ns, const char *path)
+{
+    static char text[512];
+    const struct deltafs_namespace_entry *entry;
+    deltafs_namespace_list *l;
+    char name[64][16];
+    size_t n = 0;
+
+    CHECK_IS(deltafs_namespace_list_open(ns, path, &l), DELTAFS_OK);
+    for (;;) {
+        CHECK_IS(deltafs_namespace_list_next(l, &entry), DELTAFS_OK);
+        if (!entry)
+            break;
+        CHECK(n < 64 && strlen(entry->name) < 16);
+        strcpy(name[n++], entry->name);
+    }
+    CHECK_IS(deltafs_namespace_list_close(l), DELTAFS_OK);
+    qsort(name, n, sizeof name[0], (int (*)(const void *, const void *))strcmp);
+    text[0] = '\0';
+    for (size_t i = 0; i < n; i++)
+        strcat(strcat(text, i > 0 ? " " : ""), name[i]);
+    return text;
+}
+
+/* The tables that a namespace has; the name of one of them. */
+unsigned count_tables(const char *path, char name[32])
+{
+    DIR *d = opendir(path);
+    const struct dirent *e;
+    unsigned n = 0;
+
+    assert_non_null(d);
+    while ((e = readdir(d)))
+        if (strlen(e->d_name) == 17) {
+            snprintf(name, 32, "%.31s", e->d_name);
+            n++;
+        }
+    closedir(d);
+    return n;
+}

@@ -1,0 +1,26 @@
+/* What the tests of namespaces share. Each call but try_open fails the test if the namespace's call fails. */
+#ifndef DELTAFS_UNIT_NAMESPACE_H
+#define DELTAFS_UNIT_NAMESPACE_H
+
+#include <deltafs/deltafs_namespace.h>
+#include "unit_help.h"
+
+/* Open with the option memory=`memory`. A status. */
+int try_open(const char *path, int flags, const char *memory, deltafs_namespace **out);
+deltafs_namespace *open_ns(const char *path, int flags);
+/* A new namespace of this name in the test's folder. */
+deltafs_namespace *new_ns(const char *name);
+void close_ns(deltafs_namespace *ns);
+
+/* Of a link, its own. */
+struct deltafs_namespace_stat stat_of(deltafs_namespace *ns, const char *path);
+int has(deltafs_namespace *ns, const char *path);
+/* A file that has this text and nothing else. */
+void put_file(deltafs_namespace *ns, const char *path, const char *text);
+void check_file(deltafs_namespace *ns, const char *path, const char *text);
+/* The names in a folder, sorted, with blanks between them; valid until the next call. */
+const char *names_in(deltafs_namespace *ns, const char *path);
+/* How many tables a namespace has; the name of one of them. */
+unsigned count_tables(const char *path, char name[32]);
+
+#endif
