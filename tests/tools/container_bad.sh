@@ -75,8 +75,6 @@ lines | sed '2a Tombstones kind=cruel' | manifest
 refused "$work/copy" "Tombstones"
 lines | sed 's/keys=u64/keys=pair/' | manifest
 refused "$work/copy" "pair"
-lines | sed 's/partitioner=xxh3/partitioner=range/' | manifest
-refused "$work/copy" "range"
 # A word that may be left alone is.
 expect 0 "$deltafs" scan "$work/sound" --format csv
 cp "$work/out" "$work/sound.csv"
