@@ -58,9 +58,10 @@ extern "C" {
 
 typedef struct deltafs_namespace deltafs_namespace;
 
-/* Open a namespace. `flags` is O_RDONLY or O_RDWR. With O_CREAT, a namespace is created at `path`, whose parent must
- * exist, if there is none; with O_EXCL, too, it must not exist (DELTAFS_ERR_EXISTS). An empty folder at `path` is
- * replaced. Several processes can create the same namespace at the same time; all open the same one.
+/* Open a namespace, or for reading a snapshot: `path` is then REGISTRY@NAME. `flags` is O_RDONLY or O_RDWR. With
+ * O_CREAT, a namespace is created at `path`, whose parent must exist, if there is none; with O_EXCL, too, it must not
+ * exist (DELTAFS_ERR_EXISTS). An empty folder at `path` is replaced. Several processes can create the same namespace at
+ * the same time; all open the same one.
  *
  * The options memory (at least 32M for O_RDWR), block, codec, lease, read_cache, sync and threads have an effect, as
  * they have for a directory. The others have none. `options` may be NULL.
@@ -203,6 +204,80 @@ DELTAFS_API int deltafs_namespace_file_stat(deltafs_namespace_file *file, struct
 /* Close and free the file. The last handle of a file that was written writes its bytes. The file is freed even if the
  * call returns an error; then no later commit succeeds. NULL is fine. */
 DELTAFS_API int deltafs_namespace_file_close(deltafs_namespace_file *file);
+
+/* ---- Snapshots ----
+ *
+ * A snapshot is what a namespace has when it is published, and all that is below it. It never changes, whatever is done
+ * to the namespace later. Publishing copies nothing, and takes as long for a large namespace as for a small one.
+ *
+ * A snapshot has a name in a registry, which is an ordinary folder. In the calls it is REGISTRY@NAME. REGISTRY may be
+ * several folders, joined by ':', which are searched in this order; without any ("@NAME"), they are those of the
+ * environment variable DELTAFS_REGISTRY. NAME has 1 to 200 bytes without '/', ':', '@' and blanks, and does not begin
+ * with '.'. Any number of processes can use a registry at the same time.
+ *
+ * The namespaces of a snapshot must stay where they are. As long as a snapshot, or a namespace on top of it, needs
+ * something of a namespace, a pin is stored there, and deltafs_namespace_collect does not remove it. Publishing needs
+ * permission to write in the namespace, also withdrawing.
+ *
+ * Of the options, these calls use sync and lease of the environment. They are thread-safe. */
+
+/* Publish what is committed in the namespace at `path` as `snapshot`. The registry is created if it does not exist; its
+ * parent must. With several registries it is the first. DELTAFS_ERR_EXISTS: the name is used. DELTAFS_ERR_BUSY: the
+ * namespace is being collected just now. */
+DELTAFS_API int deltafs_snapshot_publish(const char *path, const char *snapshot);
+
+/* Remove a snapshot. Snapshots and namespaces that were made of it stay. What it needed of the namespace becomes free
+ * by deltafs_namespace_collect. DELTAFS_ERR_NOT_FOUND: there is no such snapshot. */
+DELTAFS_API int deltafs_snapshot_withdraw(const char *snapshot);
+
+typedef struct deltafs_snapshot deltafs_snapshot;
+
+/* Look up what a snapshot consists of. DELTAFS_ERR_NOT_FOUND: there is no such snapshot. Close with
+ * deltafs_snapshot_close. */
+DELTAFS_API int deltafs_snapshot_open(const char *snapshot, deltafs_snapshot **out);
+/* Free the handle; NULL is fine. */
+DELTAFS_API int deltafs_snapshot_close(deltafs_snapshot *snapshot);
+
+struct deltafs_snapshot_stat {
+    size_t struct_size; /* see convention 7 of deltafs.h */
+    char uuid[40];
+    int64_t time;     /* when it was published: nanoseconds since 1970 */
+    const char *path; /* its folder in the registry; valid until the handle is closed */
+    size_t layers;
+};
+DELTAFS_API int deltafs_snapshot_stat(const deltafs_snapshot *snapshot, struct deltafs_snapshot_stat *out);
+
+/* Which input of a merge counts for a path that they have changed differently. */
+enum deltafs_snapshot_policy {
+    DELTAFS_SNAPSHOT_NEWEST = 0, /* the one with the newest change */
+    DELTAFS_SNAPSHOT_FIRST = 1,  /* the first */
+    DELTAFS_SNAPSHOT_LAST = 2,   /* the last */
+    DELTAFS_SNAPSHOT_ERROR = 3   /* none: there is no such path */
+};
+
+/* A layer: a namespace as it was, on top of at most one layer, or a merge of layers. */
+struct deltafs_snapshot_layer {
+    size_t struct_size; /* see convention 7 of deltafs.h */
+    const char *path;   /* of the namespace; NULL: a merge. Valid until the handle is closed */
+    int policy;         /* of a merge: enum deltafs_snapshot_policy */
+    size_t tables;      /* of the namespace */
+    size_t inputs;
+    const size_t *input; /* the numbers of the layers below; valid as long */
+};
+/* Layer `i`, from 0; each is behind its inputs, and the last is the top. DELTAFS_ERR_NOT_FOUND: there is none. */
+DELTAFS_API int deltafs_snapshot_layer(const deltafs_snapshot *snapshot, size_t i, struct deltafs_snapshot_layer *out);
+
+typedef struct deltafs_snapshot_list deltafs_snapshot_list;
+
+/* List the snapshots of a registry, or of several, joined by ':'; NULL: those of the environment variable
+ * DELTAFS_REGISTRY. DELTAFS_ERR_NOT_FOUND, DELTAFS_ERR_NOT_DELTAFS: one of them is no registry. Close with
+ * deltafs_snapshot_list_close. */
+DELTAFS_API int deltafs_snapshot_list_open(const char *registry, deltafs_snapshot_list **out);
+/* Get the next snapshot as REGISTRY@NAME, in the order of the registries, sorted by name in each; NULL at the end. The
+ * text is valid until the list is closed. */
+DELTAFS_API int deltafs_snapshot_list_next(deltafs_snapshot_list *list, const char **snapshot);
+/* Free the list; NULL is fine. */
+DELTAFS_API int deltafs_snapshot_list_close(deltafs_snapshot_list *list);
 
 #ifdef __cplusplus
 }

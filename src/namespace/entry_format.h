@@ -18,6 +18,11 @@
 #define NAMESPACE_NAME "NAMESPACE"
 #define TABLE_NAME     "t%016llx"
 #define TABLE_DATA     ".data" /* behind it */
+#define PIN_NAME       "PIN."  /* before the UUID of a snapshot, or of a namespace on top */
+
+#define REGISTRY_NAME     "REGISTRY" /* in a registry, which is a folder of snapshots */
+#define SNAPSHOT_NAME     "SNAPSHOT" /* in a folder with the snapshot's name */
+#define SNAPSHOT_NAME_MAX 200
 
 #define ENTRY_HEADER_SIZE 44
 #define ENTRY_NAME_MAX    255

@@ -1,16 +1,24 @@
 /* The text log NAMESPACE, which makes a folder a namespace:
  *     Deltafs version=1 uuid=UUID
  *     Namespace mode=M uid=U gid=G time=T
- * with the attributes of the root, as long as no table has others. */
+ * with the attributes of the root, as long as no table has others, and the layers below it (layers.h), if it has any.
+ */
 #ifndef DELTAFS_NAMESPACE_HEAD_H
 #define DELTAFS_NAMESPACE_HEAD_H
 
-#include "io/io.h"
 #include "namespace/entry.h"
+#include "namespace/layers.h"
+
+struct head {
+    uint8_t uuid[16];
+    struct inode root;
+    struct layers below; /* to be freed, also after an error */
+};
 
 /* Create a namespace. DELTAFS_ERR_EXISTS if there is one by now; or what else is in the way. */
-int head_create(struct io *io, const char *path, int sync, struct error *e);
-/* Read the root's attributes. DELTAFS_ERR_NOT_FOUND: nothing is at `path`; DELTAFS_ERR_NOT_DELTAFS: no namespace. */
-int head_read(struct io *io, const char *path, struct inode *root, struct error *e);
+int head_create(struct io *io, const char *path, const uint8_t uuid[16], const struct layers *below, int sync,
+                struct error *e);
+/* DELTAFS_ERR_NOT_FOUND: nothing is at `path`; DELTAFS_ERR_NOT_DELTAFS: no namespace. */
+int head_read(struct io *io, const char *path, struct head *out, struct error *e);
 
 #endif

@@ -131,8 +131,9 @@ static int next_record(deltafs_namespace_list *l, struct source *s)
         status = error_of_call(deltafs_iter_next(s->iter, &record), &l->ns->error);
         if (status != DELTAFS_OK || !record)
             return status;
-        status = table_decode(&l->ns->tables, s->table, record, &entry, &l->ns->error);
-    } while (status == DELTAFS_OK && !id_is_same(&entry.parent, &s->parent)); /* another folder with the same hash */
+        status = table_decode(s->table, record, &entry, &l->ns->error);
+        /* Another folder may have the same hash, and a layer have less than the table has by now. */
+    } while (status == DELTAFS_OK && (!id_is_same(&entry.parent, &s->parent) || record->label > s->table->epochs.last));
     s->bytes = record->value;
     s->size = record->size;
     s->hash = (uint32_t)record->key;

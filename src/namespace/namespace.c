@@ -8,6 +8,7 @@
 #include "directory/serial.h"
 #include "namespace/head.h"
 #include "namespace/namespace.h"
+#include "namespace/registry.h"
 
 #define NAMES_RESERVE (1u << 20) /* bytes for the names that one call looks up */
 #define FILE_RESERVE  512        /* for that of each open file, which a commit may have to note */
@@ -86,6 +87,9 @@ int ns_begin(deltafs_namespace *ns, const char *call, int is_change)
 {
     if (!ns)
         return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID, "%s: no namespace", call);
+    if (is_change && ns->is_snapshot)
+        return ns_end(
+            ns, error_set(&ns->error, DELTAFS_ERR_MODE, "%s: %s is a snapshot, which never changes", call, ns->path));
     if (is_change && ns->own.number == 0)
         return ns_end(ns, error_set(&ns->error, DELTAFS_ERR_MODE, "%s: %s is open for reading; open it with O_RDWR",
                                     call, ns->path));
@@ -124,20 +128,81 @@ uint64_t ns_stamps(deltafs_namespace *ns, uint64_t n)
 
 /* ---- Opening ---- */
 
+/* What is written to a namespace that is created. */
+struct new_head {
+    uint8_t uuid[16];
+    const struct layers *below;
+};
+
+static int read_head(deltafs_namespace *ns, struct error *e)
+{
+    struct head head;
+    int status = head_read(&ns->io, ns->path, &head, e);
+
+    layers_fini(&ns->layers);
+    ns->root = head.root;
+    ns->layers = head.below;
+    memcpy(ns->uuid, head.uuid, sizeof ns->uuid);
+    return status;
+}
+
 /* Create the namespace if that is asked for, and read its head. */
-static int open_head(deltafs_namespace *ns, int flags, const deltafs_options *o, struct error *e)
+static int open_head(deltafs_namespace *ns, int flags, const deltafs_options *o, const struct new_head *n,
+                     struct error *e)
 {
     int sync = deltafs_private_options_number(o, OPTION_SYNC) != SYNC_NONE;
-    int status = head_read(&ns->io, ns->path, &ns->root, e);
+    int status = read_head(ns, e);
 
     if (status == DELTAFS_OK && (flags & O_CREAT) && (flags & O_EXCL))
         return error_set(e, DELTAFS_ERR_EXISTS, "%s: exists already", ns->path);
     if (!(flags & O_CREAT) || (status != DELTAFS_ERR_NOT_FOUND && status != DELTAFS_ERR_NOT_DELTAFS))
         return status;
-    status = head_create(&ns->io, ns->path, sync, e);
+    status = head_create(&ns->io, ns->path, n->uuid, n->below, sync, e);
     if (status == DELTAFS_ERR_EXISTS && !(flags & O_EXCL)) /* another process was faster */
         status = DELTAFS_OK;
-    return status == DELTAFS_OK ? head_read(&ns->io, ns->path, &ns->root, e) : status;
+    return status == DELTAFS_OK ? read_head(ns, e) : status;
+}
+
+/* All layers must be of the namespaces that they say; the root is that of the first one. */
+static int check_layers(deltafs_namespace *ns, struct error *e)
+{
+    struct head head;
+    int status = DELTAFS_OK;
+
+    for (size_t i = 0; i < ns->layers.count && status == DELTAFS_OK; i++) {
+        const struct layer *layer = &ns->layers.layer[i];
+        if (!layer->path)
+            continue;
+        status = head_read(&ns->io, layer->path, &head, e);
+        layers_fini(&head.below);
+        if (status == DELTAFS_OK && memcmp(head.uuid, layer->uuid, sizeof head.uuid) != 0)
+            status = error_set(e, DELTAFS_ERR_NOT_FOUND, "%s: is another namespace by now", layer->path);
+        if (status != DELTAFS_OK)
+            return error_set(e, status, "%s: %s; the namespaces of a snapshot must stay where they are", ns->path,
+                             e->text);
+        if (ns->is_snapshot && ns->root.id.number == 0)
+            ns->root = head.root;
+    }
+    return status;
+}
+
+static int open_snapshot(deltafs_namespace *ns, int is_writer, struct error *e)
+{
+    struct snapshot s;
+
+    if (is_writer)
+        return error_set(
+            e, DELTAFS_ERR_MODE,
+            "%s: a snapshot never changes; create a namespace on top of it ('deltafs ns create NS --on %s')", ns->path,
+            ns->path);
+    int status = registry_read(&ns->io, ns->path, &s, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    ns->layers = s.layers;
+    s.layers = (struct layers){0};
+    snapshot_fini(&s);
+    return DELTAFS_OK;
 }
 
 static int open_memory(deltafs_namespace *ns, int is_writer, const deltafs_options *o, uint64_t *memory,
@@ -155,19 +220,23 @@ static int open_memory(deltafs_namespace *ns, int is_writer, const deltafs_optio
     return status == DELTAFS_OK ? name_table_init(&ns->names, names - filter, e) : status;
 }
 
-static int open_parts(deltafs_namespace *ns, int flags, const deltafs_options *o, struct error *e)
+static int open_parts(deltafs_namespace *ns, int flags, const deltafs_options *o, const struct new_head *n,
+                      struct error *e)
 {
     int is_writer = (flags & O_ACCMODE) == O_RDWR;
     uint64_t memory;
-    int status = open_head(ns, flags, o, e);
+    int status = ns->is_snapshot ? open_snapshot(ns, is_writer, e) : open_head(ns, flags, o, n, e);
 
+    if (status == DELTAFS_OK)
+        status = check_layers(ns, e);
     if (status == DELTAFS_OK)
         status = open_memory(ns, is_writer, o, &memory, e);
     /* The own table first: nobody else writes it by the time that it is read. */
     if (status == DELTAFS_OK && is_writer)
         status = own_table_open(&ns->own, &ns->io, ns->path, o, memory / 4, &ns->last_stamp, e);
     if (status == DELTAFS_OK)
-        status = tables_init(&ns->tables, &ns->io, ns->path, ns->own.number, o, e);
+        status =
+            tables_init(&ns->tables, &ns->io, ns->is_snapshot ? NULL : ns->path, ns->own.number, &ns->layers, o, e);
     if (status == DELTAFS_OK && ns->tables.last_label > ns->last_stamp)
         ns->last_stamp = ns->tables.last_label;
     ns->first_stamp = ns->last_stamp;
@@ -184,39 +253,69 @@ static int ns_free(deltafs_namespace *ns, struct error *e)
     name_filter_fini(&ns->committed);
     walk_fini(&ns->walk);
     walk_fini(&ns->other);
+    layers_fini(&ns->layers);
     free(ns->path);
     free(ns);
     return status;
 }
 
-int deltafs_namespace_open(const char *path, int flags, const deltafs_options *options, deltafs_namespace **out)
+static deltafs_namespace *ns_create(const char *path, int flags)
 {
-    struct error *thread = deltafs_private_thread_error(), e;
-    int access = flags & O_ACCMODE;
-    deltafs_options *defaults = NULL;
-
-    if (!path || !*path || !out || access == O_WRONLY || ((flags & O_CREAT) && access != O_RDWR))
-        return error_set(thread, DELTAFS_ERR_INVALID,
-                         "deltafs_namespace_open: path and out must be given, and flags must be O_RDONLY or O_RDWR, "
-                         "O_CREAT only with O_RDWR");
+    int is_snapshot = !(flags & O_CREAT) && registry_is_name(path);
     deltafs_namespace *ns = calloc(1, sizeof *ns);
+
     if (!ns)
-        return error_no_memory(thread, sizeof *ns, "a namespace");
-    *ns = (deltafs_namespace){
-        .error.text = "no error", .io = io_default(), .path = path_absolute(path), .uid = geteuid(), .gid = getegid()};
+        return NULL;
+    *ns = (deltafs_namespace){.error.text = "no error",
+                              .io = io_default(),
+                              .path = is_snapshot ? strdup(path) : path_absolute(path),
+                              .is_snapshot = is_snapshot,
+                              .uid = geteuid(),
+                              .gid = getegid()};
     for (size_t n = ns->path ? strlen(ns->path) : 0; n > 1 && ns->path[n - 1] == '/'; n--)
         ns->path[n - 1] = '\0';
-    int status = ns->path ? DELTAFS_OK : error_no_memory(&e, strlen(path), "a path");
-    if (status == DELTAFS_OK && !options)
-        status = error_of_call(deltafs_options_create(&defaults), &e);
+    if (!ns->path) {
+        free(ns);
+        ns = NULL;
+    }
+    return ns;
+}
+
+int ns_open(const char *path, int flags, const deltafs_options *options, const uint8_t *uuid,
+            const struct layers *below, deltafs_namespace **out)
+{
+    static const struct layers none = {0};
+    struct error *thread = deltafs_private_thread_error(), e;
+    struct new_head head = {.below = below ? below : &none};
+    deltafs_options *defaults = NULL;
+    deltafs_namespace *ns = ns_create(path, flags);
+
+    if (!ns)
+        return error_no_memory(thread, sizeof *ns + strlen(path), "a namespace");
+    int status = options ? DELTAFS_OK : error_of_call(deltafs_options_create(&defaults), &e);
+    if (uuid)
+        memcpy(head.uuid, uuid, sizeof head.uuid);
+    else if (status == DELTAFS_OK)
+        status = uuid_create(head.uuid, &e);
     if (status == DELTAFS_OK)
-        status = open_parts(ns, flags, options ? options : defaults, &e);
+        status = open_parts(ns, flags, options ? options : defaults, &head, &e);
     deltafs_options_destroy(defaults);
     if (status == DELTAFS_OK)
         *out = ns;
     else
         ns_free(ns, error_ignored());
     return error_of_thread(status, &e);
+}
+
+int deltafs_namespace_open(const char *path, int flags, const deltafs_options *options, deltafs_namespace **out)
+{
+    int access = flags & O_ACCMODE;
+
+    if (!path || !*path || !out || access == O_WRONLY || ((flags & O_CREAT) && access != O_RDWR))
+        return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID,
+                         "deltafs_namespace_open: path and out must be given, and flags must be O_RDONLY or O_RDWR, "
+                         "O_CREAT only with O_RDWR");
+    return ns_open(path, flags, options, NULL, NULL, out);
 }
 
 int deltafs_namespace_close(deltafs_namespace *ns)

@@ -6,6 +6,9 @@
  *     tables.c      what is committed: all tables, open for reading
  *     own_table.c   where this writer commits: one table, and its data
  *     head.c        the file NAMESPACE
+ *     layers.c      what is below a namespace, or in a snapshot
+ *     registry.c    snapshots by name; pin.c: what a namespace must keep for them
+ *     snapshot.c    publishing and withdrawing
  *     walk.c        paths: from the root to the folder of a name, and what has the name
  *     change.c      changes of names and attributes; rename.c has one of them
  *     open_file.c   open files
@@ -18,6 +21,7 @@
 #ifndef DELTAFS_NAMESPACE_NAMESPACE_H
 #define DELTAFS_NAMESPACE_NAMESPACE_H
 
+#include "namespace/layers.h"
 #include "namespace/name_filter.h"
 #include "namespace/own_table.h"
 
@@ -63,9 +67,12 @@ struct deltafs_namespace {
     struct error error;
     struct error broken; /* of a commit: nothing can be changed any more */
     struct io io;
-    char *path;          /* from the root of the system */
+    char *path;          /* from the root of the system; of a snapshot its name */
+    int is_snapshot;     /* all is in the layers */
     uint64_t last_stamp; /* of this writer, or of any commit that it sees */
     struct inode root;   /* as the namespace was created */
+    uint8_t uuid[16];
+    struct layers layers; /* below it */
     struct name_table names;
     uint64_t clears;              /* of the names, so far */
     struct name_filter committed; /* names that this writer has committed since it began, */
@@ -85,6 +92,10 @@ int ns_end(deltafs_namespace *ns, int status);
 /* The error of a call with a path within the namespace. */
 int ns_fail(deltafs_namespace *ns, int status, const char *path);
 int ns_no_argument(deltafs_namespace *ns, const char *call, const char *argument);
+
+/* Open a namespace; below a new one are these layers (NULL: none), and it has the `uuid` if that is not NULL. */
+int ns_open(const char *path, int flags, const deltafs_options *options, const uint8_t *uuid,
+            const struct layers *below, deltafs_namespace **out);
 
 /* The first of `n` new stamps, all above those before. */
 uint64_t ns_stamps(deltafs_namespace *ns, uint64_t n);

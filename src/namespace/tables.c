@@ -58,7 +58,7 @@ void table_reader_release(struct table_reader *r)
     free(r);
 }
 
-static int reader_create(const struct tables *t, uint64_t number, struct table_reader **out, struct error *e)
+static int reader_create(const struct tables *t, const struct table *table, struct table_reader **out, struct error *e)
 {
     char path[PATH_ROOM];
     struct table_reader *r = calloc(1, sizeof *r);
@@ -66,7 +66,7 @@ static int reader_create(const struct tables *t, uint64_t number, struct table_r
     if (!r)
         return error_no_memory(e, sizeof *r, "a table");
     r->users = 1;
-    int status = error_of_call(deltafs_open(table_path(path, t->path, number, ""), t->options, &r->dir), e);
+    int status = error_of_call(deltafs_open(table_path(path, table->path, table->number, ""), t->options, &r->dir), e);
     if (status == DELTAFS_OK)
         *out = r;
     else
@@ -74,22 +74,39 @@ static int reader_create(const struct tables *t, uint64_t number, struct table_r
     return status;
 }
 
+static int table_is_limited(const struct table *table)
+{
+    return table->epochs.last != UINT64_MAX;
+}
+
+static const struct deltafs_range *table_epochs(const struct table *table)
+{
+    return table_is_limited(table) ? &table->epochs : NULL;
+}
+
 /* Open what is committed by now. A table that was just made, or whose writer died before its first commit, has
- * nothing. */
+ * nothing. Of a layer's there must be what the layer has of it. */
 static int table_open(struct tables *t, struct table *table, struct error *e)
 {
-    struct table_reader *r;
+    char path[PATH_ROOM];
+    struct table_reader *r = NULL;
     uint64_t label = 0;
-    int status = reader_create(t, table->number, &r, e);
+    int status = reader_create(t, table, &r, e);
 
-    if (status == DELTAFS_ERR_NOT_DELTAFS || status == DELTAFS_ERR_NOT_FOUND)
+    if (!table_is_limited(table) && (status == DELTAFS_ERR_NOT_DELTAFS || status == DELTAFS_ERR_NOT_FOUND))
         return DELTAFS_OK;
     if (status != DELTAFS_OK)
         return status;
-    if (deltafs_last_label(r->dir, &label) != DELTAFS_OK) {
+    int has_label = deltafs_last_label(r->dir, &label) == DELTAFS_OK;
+    if (table_is_limited(table) && label < table->epochs.last)
+        status = error_set(e, DELTAFS_ERR_DAMAGED, "%s: has lost epochs that a snapshot has",
+                           table_path(path, table->path, table->number, ""));
+    if (!has_label || status != DELTAFS_OK) {
         table_reader_release(r);
-        return DELTAFS_OK;
+        return status;
     }
+    if (label > table->epochs.last)
+        label = table->epochs.last;
     if (label > t->last_label)
         t->last_label = label;
     table_reader_release(table->reader);
@@ -132,35 +149,82 @@ static int tables_options(struct tables *t, const deltafs_options *given, size_t
     return status == DELTAFS_OK ? error_of_call(deltafs_options_set(t->options, "memory", READER_MEMORY), e) : status;
 }
 
-static int tables_add(struct tables *t, uint64_t number, struct error *e)
+/* The place of a table: itself, or where it belongs. */
+static size_t place_of(const struct tables *t, uint64_t number)
 {
-    int status = memory_extend(NULL, &t->table, t->count, &t->capacity, sizeof *t->table, "tables", e);
+    size_t low = 0, high = t->count;
 
-    if (status == DELTAFS_OK)
-        t->table[t->count++] = (struct table){.number = number};
-    return status;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (t->table[middle].number < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
 
-int tables_init(struct tables *t, struct io *io, const char *path, uint64_t own, const deltafs_options *given,
-                struct error *e)
+static struct table *tables_find(struct tables *t, uint64_t number)
+{
+    size_t i = place_of(t, number);
+
+    return i < t->count && t->table[i].number == number ? &t->table[i] : NULL;
+}
+
+/* Add a table of which epochs up to `limit` are read. */
+static int tables_add(struct tables *t, const char *path, uint64_t number, uint64_t limit, struct error *e)
+{
+    size_t place = place_of(t, number);
+    struct table *table = tables_find(t, number);
+
+    if (table && limit > table->epochs.last)
+        table->epochs.last = limit;
+    if (table)
+        return DELTAFS_OK;
+    int status = memory_extend(NULL, &t->table, t->count, &t->capacity, sizeof *t->table, "tables", e);
+    if (status != DELTAFS_OK)
+        return status;
+    memmove(t->table + place + 1, t->table + place, (t->count - place) * sizeof *t->table);
+    t->table[place] = (struct table){.number = number, .path = path, .epochs = {0, limit}};
+    t->count++;
+    return DELTAFS_OK;
+}
+
+static int add_own(struct tables *t, struct io *io, const char *path, uint64_t own, struct error *e)
 {
     uint64_t *number = NULL;
     size_t count = 0;
-    int has_own = own == 0;
-
-    *t = (struct tables){.path = path};
     int status = tables_list(io, path, &number, &count, e);
+
+    for (size_t i = 0; i < count && status == DELTAFS_OK; i++)
+        status = tables_add(t, path, number[i], UINT64_MAX, e);
+    if (status == DELTAFS_OK && own != 0)
+        status = tables_add(t, path, own, UINT64_MAX, e);
+    free(number);
+    return status;
+}
+
+static int add_layers(struct tables *t, const struct layers *layers, struct error *e)
+{
+    int status = DELTAFS_OK;
+
+    for (const struct layer *l = layers->layer; l < layers->layer + layers->count; l++)
+        for (size_t i = 0; i < l->tables && status == DELTAFS_OK; i++)
+            status = tables_add(t, l->path, l->table[i].number, l->table[i].limit, e);
+    return status;
+}
+
+int tables_init(struct tables *t, struct io *io, const char *path, uint64_t own, const struct layers *layers,
+                const deltafs_options *given, struct error *e)
+{
+    *t = (struct tables){0};
+    int status = path ? add_own(t, io, path, own, e) : DELTAFS_OK;
     if (status == DELTAFS_OK)
-        status = tables_options(t, given, count, e);
-    for (size_t i = 0; i < count && status == DELTAFS_OK; i++) {
-        has_own |= number[i] == own;
-        status = tables_add(t, number[i], e);
-    }
-    if (status == DELTAFS_OK && !has_own)
-        status = tables_add(t, own, e);
+        status = add_layers(t, layers, e);
+    if (status == DELTAFS_OK)
+        status = tables_options(t, given, t->count, e);
     for (size_t i = 0; i < t->count && status == DELTAFS_OK; i++)
         status = table_open(t, &t->table[i], e);
-    free(number);
     return status;
 }
 
@@ -172,14 +236,6 @@ void tables_fini(struct tables *t)
     }
     free(t->table);
     deltafs_options_destroy(t->options);
-}
-
-static struct table *tables_find(struct tables *t, uint64_t number)
-{
-    for (size_t i = 0; i < t->count; i++)
-        if (t->table[i].number == number)
-            return &t->table[i];
-    return NULL;
 }
 
 void tables_note_commit(struct tables *t, uint64_t number)
@@ -194,15 +250,14 @@ void tables_note_data(struct tables *t, uint64_t number)
 
 /* ---- Names ---- */
 
-int table_decode(const struct tables *t, const struct table *table, const struct deltafs_record *record,
-                 struct entry *out, struct error *e)
+int table_decode(const struct table *table, const struct deltafs_record *record, struct entry *out, struct error *e)
 {
     char path[PATH_ROOM];
 
     if (entry_decode(record->value, record->size, out) == 0)
         return DELTAFS_OK;
     return error_set(e, DELTAFS_ERR_DAMAGED, "%s: the record of key %016llx is no entry of a namespace",
-                     table_path(path, t->path, table->number, ""), (unsigned long long)record->key);
+                     table_path(path, table->path, table->number, ""), (unsigned long long)record->key);
 }
 
 /* Put what a table has of a name into its node. */
@@ -216,11 +271,11 @@ static int table_load(struct tables *t, struct table *table, struct name_table *
 
     if (status != DELTAFS_OK || !reader)
         return status;
-    status = error_of_call(deltafs_get(reader->dir, node->key, NULL, &records), e);
+    status = error_of_call(deltafs_get(reader->dir, node->key, table_epochs(table), &records), e);
     if (status == DELTAFS_ERR_NOT_FOUND)
         status = DELTAFS_OK;
     for (size_t i = 0; status == DELTAFS_OK && records && i < records->count; i++) {
-        status = table_decode(t, table, &records->record[i], &entry, e);
+        status = table_decode(table, &records->record[i], &entry, e);
         if (status == DELTAFS_OK && entry.name_size == node->name_size && id_is_same(&entry.parent, &node->parent) &&
             memcmp(entry.name, node->name, node->name_size) == 0 &&
             !name_table_put(names, node, &entry.inode, entry.target, entry.target_size))
@@ -249,7 +304,7 @@ static int table_open_data(const struct tables *t, struct table *table, struct e
 
     if (!table->data)
         status = error_of_call(
-            deltafs_open(table_path(path, t->path, table->number, TABLE_DATA), t->options, &table->data), e);
+            deltafs_open(table_path(path, table->path, table->number, TABLE_DATA), t->options, &table->data), e);
     else if (table->is_data_stale)
         status = error_of_call(deltafs_refresh(table->data), e);
     if (status == DELTAFS_OK)
@@ -270,7 +325,8 @@ int tables_read_chunk(struct tables *t, const struct entry_id *place, size_t siz
         memcpy(bytes, records->record[0].value, size);
     else if (status == DELTAFS_OK || status == DELTAFS_ERR_NOT_FOUND)
         status = error_set(e, DELTAFS_ERR_DAMAGED, "%s: the bytes of a file, with the key %llu, are missing",
-                           table_path(path, t->path, place->table, TABLE_DATA), (unsigned long long)place->number);
+                           table_path(path, table ? table->path : ".", place->table, TABLE_DATA),
+                           (unsigned long long)place->number);
     deltafs_records_destroy(records);
     return status;
 }

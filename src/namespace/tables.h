@@ -5,6 +5,7 @@
 #include "base/buffer.h"
 #include "base/options.h"
 #include "io/io.h"
+#include "namespace/layers.h"
 #include "namespace/name_table.h"
 
 /* A directory that is open for reading; lists keep the one that they have begun with. */
@@ -15,22 +16,24 @@ struct table_reader {
 
 struct table {
     uint64_t number;
+    const char *path;            /* of its namespace */
+    struct deltafs_range epochs; /* those that are read: up to a limit, of a layer */
     struct table_reader *reader; /* NULL: nothing is committed */
     deltafs_dir *data;           /* NULL: not open */
     int is_stale, is_data_stale; /* more was committed since they were opened */
 };
 
 struct tables {
-    const char *path; /* of the namespace */
     deltafs_options *options;
     struct table *table; /* by number */
     size_t count, capacity;
     uint64_t last_label; /* the highest of all */
 };
 
-/* Open all tables of the namespace, and that of this writer (0: none); tables_fini in any case. `path` must stay. */
-int tables_init(struct tables *t, struct io *io, const char *path, uint64_t own, const deltafs_options *given,
-                struct error *e);
+/* Open all tables of the namespace at `path` (NULL: none), that of this writer (0: none), and those of the layers;
+ * tables_fini in any case. `path` and the layers must stay. */
+int tables_init(struct tables *t, struct io *io, const char *path, uint64_t own, const struct layers *layers,
+                const deltafs_options *given, struct error *e);
 void tables_fini(struct tables *t);
 
 /* Numbers of the tables that are there, to be freed. */
@@ -47,8 +50,7 @@ int table_reader(struct tables *t, struct table *table, struct table_reader **ou
 void table_reader_release(struct table_reader *r);
 
 /* Decode a record of a table. */
-int table_decode(const struct tables *t, const struct table *table, const struct deltafs_record *record,
-                 struct entry *out, struct error *e);
+int table_decode(const struct table *table, const struct deltafs_record *record, struct entry *out, struct error *e);
 /* Put all that the tables have of a name into its node. */
 int tables_load(struct tables *t, struct name_table *names, struct name_node *node, struct error *e);
 

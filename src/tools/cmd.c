@@ -390,12 +390,34 @@ static int run(const struct program *p, const struct command *c, int argc, char 
 /* A command that consists of others is a program of its own. */
 static int dispatch(const struct program *p, int argc, char **argv);
 
+/* Options of the command may come before the name of the one that does the work, which takes them, too. */
+static void put_name_first(const struct command *c, int argc, char **argv)
+{
+    const struct command_option *o;
+    int at = 1;
+
+    while (at < argc && strncmp(argv[at], "--", 2) == 0) {
+        char name[64];
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(argv[at] + 2, "="), argv[at] + 2);
+        o = option_find(c, name, 0);
+        if (!o)
+            return;
+        at += o->parse && !strchr(argv[at], '=') ? 2 : 1;
+    }
+    if (at >= argc)
+        return;
+    char *first = argv[at];
+    memmove(argv + 2, argv + 1, (size_t)(at - 1) * sizeof *argv);
+    argv[1] = first;
+}
+
 static int dispatch_sub(const struct program *p, const struct command *c, int argc, char **argv)
 {
     const struct program sub = {.text = c->text, .codes = p->codes, .command = c->sub, .agree = p->agree};
     const char *program = text_program;
     char name[64];
 
+    put_name_first(c, argc, argv);
     snprintf(name, sizeof name, "%s %s", program, c->name);
     text_program = name;
     int code = dispatch(&sub, argc, argv);

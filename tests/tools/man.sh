@@ -37,7 +37,7 @@ if [ -f "$page" ]; then
     pages=$((pages + 1))
     agree deltafs "$work/help" "$page"
     plain "$page" >"$work/plain"
-    for command in get scan select export plot info attr verify repair ls stat cat cp flatten rm ns run doctor; do
+    for command in get scan select export plot info attr verify repair ls stat cat cp flatten rm ns snapshot run doctor; do
         grep -q "^\.SS $command\$" "$work/plain" || fail "deltafs.1 has no section $command"
         grep -q "deltafs $command" "$work/plain" || fail "deltafs.1's synopsis does not name $command"
     done

@@ -1,0 +1,232 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/memory.h"
+#include "base/number.h"
+#include "namespace/layers.h"
+
+static const char *const policies[] = {[DELTAFS_SNAPSHOT_NEWEST] = "newest",
+                                       [DELTAFS_SNAPSHOT_FIRST] = "first",
+                                       [DELTAFS_SNAPSHOT_LAST] = "last",
+                                       [DELTAFS_SNAPSHOT_ERROR] = "error"};
+
+#define POLICIES (sizeof policies / sizeof policies[0])
+
+static struct layer *last_of(const struct layers *l)
+{
+    return l->layer + l->count - 1;
+}
+
+void layers_fini(struct layers *l)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        free(l->layer[i].path);
+        free(l->layer[i].table);
+        free(l->layer[i].input);
+    }
+    free(l->layer);
+    *l = (struct layers){0};
+}
+
+/* ---- Adding ---- */
+
+int layers_add(struct layers *l, const uint8_t uuid[16], const char *path, int policy, struct error *e)
+{
+    int status = memory_extend(NULL, &l->layer, l->count, &l->room, sizeof *l->layer, "layers", e);
+    char *copy = status == DELTAFS_OK && path ? strdup(path) : NULL;
+
+    if (status != DELTAFS_OK || (path && !copy))
+        return status != DELTAFS_OK ? status : error_no_memory(e, strlen(path), "layers");
+    l->layer[l->count++] = (struct layer){.path = copy, .policy = policy};
+    memcpy(last_of(l)->uuid, uuid, sizeof last_of(l)->uuid);
+    return DELTAFS_OK;
+}
+
+int layers_add_table(struct layers *l, uint64_t number, uint64_t limit, struct error *e)
+{
+    struct layer *last = last_of(l);
+    int status = memory_extend(NULL, &last->table, last->tables, &last->table_room, sizeof *last->table, "layers", e);
+
+    if (status == DELTAFS_OK)
+        last->table[last->tables++] = (struct layer_table){number, limit};
+    return status;
+}
+
+int layers_add_input(struct layers *l, size_t input, struct error *e)
+{
+    struct layer *last = last_of(l);
+    int status = memory_extend(NULL, &last->input, last->inputs, &last->input_room, sizeof *last->input, "layers", e);
+
+    if (status == DELTAFS_OK)
+        last->input[last->inputs++] = input;
+    return status;
+}
+
+static int is_same(const struct layer *a, const struct layer *b)
+{
+    int is = memcmp(a->uuid, b->uuid, sizeof a->uuid) == 0 && a->policy == b->policy && a->tables == b->tables &&
+             a->inputs == b->inputs && !a->path == !b->path && (!a->path || strcmp(a->path, b->path) == 0);
+
+    for (size_t i = 0; i < a->tables && is; i++)
+        is = a->table[i].number == b->table[i].number && a->table[i].limit == b->table[i].limit;
+    for (size_t i = 0; i < a->inputs && is; i++)
+        is = a->input[i] == b->input[i];
+    return is;
+}
+
+int layers_are_same(const struct layers *a, const struct layers *b)
+{
+    int is = a->count == b->count;
+
+    for (size_t i = 0; i < a->count && is; i++)
+        is = is_same(&a->layer[i], &b->layer[i]);
+    return is;
+}
+
+/* Add a copy of a layer, whose inputs have the numbers `place` here. */
+static int add_copy(struct layers *l, const struct layer *from, const size_t *place, struct error *e)
+{
+    int status = layers_add(l, from->uuid, from->path, from->policy, e);
+
+    for (size_t i = 0; i < from->tables && status == DELTAFS_OK; i++)
+        status = layers_add_table(l, from->table[i].number, from->table[i].limit, e);
+    for (size_t i = 0; i < from->inputs && status == DELTAFS_OK; i++)
+        status = layers_add_input(l, place[from->input[i]], e);
+    return status;
+}
+
+/* The first layer that is the same as the last one; removes that if it is another. */
+static size_t unite_last(struct layers *l)
+{
+    struct layers last = {.layer = last_of(l), .count = 1};
+    size_t i = 0;
+
+    while (!is_same(&l->layer[i], last.layer))
+        i++;
+    if (i == l->count - 1)
+        return i;
+    l->count--;
+    free(last.layer->path);
+    free(last.layer->table);
+    free(last.layer->input);
+    return i;
+}
+
+int layers_append(struct layers *l, const struct layers *from, size_t *top, struct error *e)
+{
+    size_t *place = calloc(from->count, sizeof *place);
+    int status = place ? DELTAFS_OK : error_no_memory(e, from->count * sizeof *place, "layers");
+
+    for (size_t i = 0; i < from->count && status == DELTAFS_OK; i++) {
+        status = add_copy(l, &from->layer[i], place, e);
+        if (status == DELTAFS_OK)
+            *top = place[i] = unite_last(l);
+    }
+    free(place);
+    return status;
+}
+
+/* ---- Writing ---- */
+
+/* One line, in pieces, as a merge may have any number of inputs. */
+static int write_layer(const struct layer *layer, struct io_file *file, uint64_t *size, struct error *e)
+{
+    struct textlog_line line;
+    char text[64], uuid[UUID_TEXT_SIZE];
+
+    uuid_to_text(layer->uuid, uuid);
+    textlog_line_begin(&line, file, *size, e);
+    textlog_line_put(&line, text, (size_t)snprintf(text, sizeof text, "Layer uuid=%s", uuid));
+    if (!layer->path)
+        textlog_line_put(&line, text, (size_t)snprintf(text, sizeof text, " policy=%s", policies[layer->policy]));
+    textlog_line_put(&line, " inputs=", 8);
+    for (size_t i = 0; i < layer->inputs; i++)
+        textlog_line_put(&line, text, (size_t)snprintf(text, sizeof text, "%s%zu", i > 0 ? "," : "", layer->input[i]));
+    if (layer->path) {
+        textlog_line_put(&line, " path=", 6);
+        textlog_line_put(&line, layer->path, strlen(layer->path));
+    }
+    return textlog_line_end(&line, size, 0);
+}
+
+int layers_write(const struct layers *l, struct io_file *file, uint64_t *size, struct error *e)
+{
+    int status = DELTAFS_OK;
+
+    for (const struct layer *layer = l->layer; layer < l->layer + l->count && status == DELTAFS_OK; layer++) {
+        if (layer->path && strchr(layer->path, '\n'))
+            return error_set(e, DELTAFS_ERR_NAME, "%s: a namespace of a snapshot has no newline in its path",
+                             layer->path);
+        status = write_layer(layer, file, size, e);
+        for (size_t i = 0; i < layer->tables && status == DELTAFS_OK; i++)
+            status = textlog_append(file, size, 0, e, "Table number=0x%016" PRIx64 " limit=%" PRIu64,
+                                    layer->table[i].number, layer->table[i].limit);
+    }
+    return status;
+}
+
+/* ---- Reading ---- */
+
+static int take_policy(const char *fields, int *policy)
+{
+    char word[16];
+
+    if (textlog_text(fields, "policy", word, sizeof word) != 0)
+        return -1;
+    for (size_t i = 0; i < POLICIES; i++)
+        if (strcmp(word, policies[i]) == 0) {
+            *policy = (int)i;
+            return 0;
+        }
+    return -1;
+}
+
+/* The numbers "I,I,...", of layers that are there already. */
+static int take_inputs(struct layers *l, const char *fields, struct error *e)
+{
+    size_t n = 0;
+    const char *text = textlog_field(fields, "inputs", &n), *end = text ? text + n : NULL;
+    int status = DELTAFS_OK;
+
+    while (text && text < end && status == DELTAFS_OK) {
+        char *after;
+        unsigned long long i = *text >= '0' && *text <= '9' ? strtoull(text, &after, 10) : l->count;
+        if (i >= l->count - 1 || (after < end && *after != ','))
+            return -1;
+        status = layers_add_input(l, (size_t)i, e);
+        text = after + 1;
+    }
+    return status;
+}
+
+int layers_take_layer(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
+{
+    struct layers *l = arg;
+    char text[UUID_TEXT_SIZE];
+    uint8_t uuid[16];
+    size_t n;
+    int policy = DELTAFS_SNAPSHOT_NEWEST;
+    const char *of = textlog_field(fields, "path", &n); /* the last field; it may have blanks */
+
+    if (textlog_text(fields, "uuid", text, sizeof text) != 0 || uuid_parse(text, uuid) != 0 || (of && *of != '/') ||
+        (!of && take_policy(fields, &policy) != 0))
+        return error_damaged(e, path, offset, "a layer is malformed");
+    int status = layers_add(l, uuid, of, policy, e);
+    if (status == DELTAFS_OK)
+        status = take_inputs(l, fields, e);
+    if (status == -1 || (status == DELTAFS_OK && (of ? last_of(l)->inputs > 1 : last_of(l)->inputs == 0)))
+        return error_damaged(e, path, offset, "the inputs of a layer are malformed");
+    return status;
+}
+
+int layers_take_table(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
+{
+    struct layers *l = arg;
+    uint64_t number, limit;
+
+    if (l->count == 0 || !last_of(l)->path || textlog_number(fields, "number", &number) != 0 ||
+        textlog_number(fields, "limit", &limit) != 0)
+        return error_damaged(e, path, offset, "a table of a layer is malformed");
+    return layers_add_table(l, number, limit, e);
+}

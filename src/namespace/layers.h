@@ -1,0 +1,53 @@
+/* Layers: what a snapshot consists of, and what is below a namespace.
+ *
+ * A layer is a namespace as it was at a commit of each of its tables, or a merge of layers. Its inputs are the layers
+ * below it: of a namespace one or none, of a merge two or more. The layers of a snapshot are stored in this order, each
+ * behind its inputs. The last is the top. One that several others have below them is stored once.
+ *
+ * In a text log:
+ *     Layer uuid=UUID [policy=WORD] inputs=I,... [path=PATH]
+ *     Table number=N limit=LABEL          for each table of the layer that has something
+ * PATH is that of the namespace; a merge has none, but a policy. */
+#ifndef DELTAFS_NAMESPACE_LAYERS_H
+#define DELTAFS_NAMESPACE_LAYERS_H
+
+#include <deltafs/deltafs_namespace.h>
+#include "io/textlog.h"
+
+struct layer_table {
+    uint64_t number;
+    uint64_t limit; /* the label of its last epoch that the layer has */
+};
+
+struct layer {
+    uint8_t uuid[16]; /* of the namespace; of the snapshot that is a merge */
+    char *path;       /* of the namespace; NULL: a merge */
+    int policy;       /* of a merge: enum deltafs_snapshot_policy */
+    struct layer_table *table;
+    size_t tables, table_room;
+    size_t *input; /* numbers of layers before this one */
+    size_t inputs, input_room;
+};
+
+struct layers {
+    struct layer *layer;
+    size_t count, room;
+};
+
+void layers_fini(struct layers *l);
+/* Add a layer at the end. `path` is copied; NULL: a merge. */
+int layers_add(struct layers *l, const uint8_t uuid[16], const char *path, int policy, struct error *e);
+/* Add to the last layer. */
+int layers_add_table(struct layers *l, uint64_t number, uint64_t limit, struct error *e);
+int layers_add_input(struct layers *l, size_t input, struct error *e);
+/* Add copies of all layers of `from`, but for those that are there; *top is the number of its last. */
+int layers_append(struct layers *l, const struct layers *from, size_t *top, struct error *e);
+/* Whether both are the same. */
+int layers_are_same(const struct layers *a, const struct layers *b);
+
+int layers_write(const struct layers *l, struct io_file *file, uint64_t *size, struct error *e);
+/* Take the fields of a line, for textlog_take; `arg` is a struct layers. */
+int layers_take_layer(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e);
+int layers_take_table(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e);
+
+#endif

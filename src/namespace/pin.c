@@ -1,0 +1,211 @@
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "base/memory.h"
+#include "namespace/entry_format.h"
+#include "namespace/pin.h"
+
+/* ---- Writing ---- */
+
+static const char *pin_path(char path[PATH_ROOM], const char *folder, const uint8_t uuid[16])
+{
+    char text[UUID_TEXT_SIZE];
+
+    uuid_to_text(uuid, text);
+    return io_path_in(path, folder, PIN_NAME "%s", text);
+}
+
+/* `layers` NULL: all is kept. */
+static int write_lines(struct io_file *file, const char *path, const struct pin *pin, const struct layers *layers,
+                       struct error *e)
+{
+    char text[UUID_TEXT_SIZE];
+    uint64_t size = 0;
+
+    uuid_to_text(pin->uuid, text);
+    int status = textlog_append_id(file, &size, text, e);
+    if (status == DELTAFS_OK)
+        status = textlog_append(file, &size, 0, e, "Pin time=%lld holder=%s", (long long)time(NULL), pin->holder);
+    for (size_t i = 0; layers && i < layers->count; i++) {
+        const struct layer *layer = &layers->layer[i];
+        for (size_t k = 0; layer->path && strcmp(layer->path, path) == 0 && k < layer->tables; k++)
+            if (status == DELTAFS_OK)
+                status = textlog_append(file, &size, 0, e, "Table number=0x%016" PRIx64 " limit=%" PRIu64,
+                                        layer->table[k].number, layer->table[k].limit);
+    }
+    if (status == DELTAFS_OK && layers)
+        status = textlog_append(file, &size, 0, e, "End");
+    return status == DELTAFS_OK && pin->sync ? io_file_sync(file, e) : status;
+}
+
+static int explain(const char *path, struct error *e)
+{
+    return error_set(e, e->status, "%s; a snapshot needs a pin in the namespace %s: get permission to write there",
+                     e->text, path);
+}
+
+static int write_pin(struct io *io, const char *path, const char *name, const struct pin *pin,
+                     const struct layers *layers, struct error *e)
+{
+    struct io_file file;
+
+    if (strchr(pin->holder, '\n'))
+        return error_set(e, DELTAFS_ERR_NAME, "%s: a path with a newline cannot be that of a snapshot", pin->holder);
+    int status = io_file_open(io, name, O_CREAT | O_EXCL | O_WRONLY, &file, e);
+
+    if (status != DELTAFS_OK)
+        return status == DELTAFS_ERR_IO ? explain(path, e) : status;
+    status = io_file_finish(&file, write_lines(&file, path, pin, layers, e), e);
+    if (status != DELTAFS_OK)
+        io_unlink(io, name, error_ignored());
+    return status;
+}
+
+int pin_begin(struct io *io, const char *path, const struct pin *pin, struct error *e)
+{
+    char name[PATH_ROOM];
+    int status = write_pin(io, path, pin_path(name, path, pin->uuid), pin, NULL, e);
+
+    return status == DELTAFS_OK && pin->sync ? io_sync_folder(io, path, e) : status;
+}
+
+int pin_set(struct io *io, const char *path, const struct pin *pin, const struct layers *layers, struct error *e)
+{
+    char name[PATH_ROOM], aside[PATH_ROOM], text[UUID_TEXT_SIZE];
+
+    uuid_to_text(pin->uuid, text);
+    io_path_in(aside, path, "." PIN_NAME "%s", text);
+    int status = write_pin(io, path, aside, pin, layers, e);
+    if (status != DELTAFS_OK)
+        return status;
+    status = io_rename(io, aside, pin_path(name, path, pin->uuid), e);
+    if (status != DELTAFS_OK)
+        io_unlink(io, aside, error_ignored());
+    return status == DELTAFS_OK && pin->sync ? io_sync_folder(io, path, e) : status;
+}
+
+/* Whether a layer before this one is of the same namespace. */
+static int is_repeated(const struct layers *layers, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (layers->layer[k].path && strcmp(layers->layer[k].path, layers->layer[i].path) == 0)
+            return 1;
+    return 0;
+}
+
+int pin_layers(struct io *io, const struct pin *pin, const struct layers *layers, struct error *e)
+{
+    int status = DELTAFS_OK;
+
+    for (size_t i = 0; i < layers->count && status == DELTAFS_OK; i++)
+        if (layers->layer[i].path && !is_repeated(layers, i))
+            status = pin_set(io, layers->layer[i].path, pin, layers, e);
+    if (status != DELTAFS_OK)
+        pin_remove_layers(io, pin->uuid, layers, error_ignored());
+    return status;
+}
+
+int pin_remove(struct io *io, const char *path, const uint8_t uuid[16], struct error *e)
+{
+    char name[PATH_ROOM];
+    int status = io_unlink(io, pin_path(name, path, uuid), e);
+
+    return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
+}
+
+int pin_remove_layers(struct io *io, const uint8_t uuid[16], const struct layers *layers, struct error *e)
+{
+    int status = DELTAFS_OK;
+
+    for (size_t i = 0; i < layers->count; i++)
+        if (layers->layer[i].path && !is_repeated(layers, i))
+            status = error_first(status, pin_remove(io, layers->layer[i].path, uuid, error_after(status, e)));
+    return status;
+}
+
+/* ---- Reading ---- */
+
+struct reading {
+    struct io *io;
+    const char *path;
+    struct pins *pins;
+    int has_end;
+};
+
+static int take_nothing(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
+{
+    (void)arg;
+    (void)fields;
+    (void)path;
+    (void)offset;
+    (void)e;
+    return DELTAFS_OK;
+}
+
+static int take_table(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
+{
+    struct reading *r = arg;
+    struct layer_table t;
+
+    if (textlog_number(fields, "number", &t.number) != 0 || textlog_number(fields, "limit", &t.limit) != 0)
+        return error_damaged(e, path, offset, "a table of a pin is malformed");
+    int status =
+        memory_extend(NULL, &r->pins->table, r->pins->count, &r->pins->room, sizeof *r->pins->table, "pins", e);
+    if (status == DELTAFS_OK)
+        r->pins->table[r->pins->count++] = t;
+    return status;
+}
+
+static int take_end(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
+{
+    struct reading *r = arg;
+
+    r->has_end = 1;
+    return take_nothing(arg, fields, path, offset, e);
+}
+
+static int take_line(void *arg, char *line, const char *path, uint64_t offset, struct error *e)
+{
+    static const struct textlog_word words[] = {
+        {"Deltafs", take_nothing}, {"Pin", take_nothing}, {"Table", take_table}, {"End", take_end}, {NULL, NULL}};
+
+    return textlog_take(words, arg, line, path, offset, e);
+}
+
+static int read_pin(void *arg, const char *name, struct error *e)
+{
+    struct reading *r = arg;
+    char path[PATH_ROOM];
+    struct io_file file;
+    uint64_t end;
+
+    if (strncmp(name, PIN_NAME, strlen(PIN_NAME)) != 0)
+        return DELTAFS_OK;
+    int status = io_file_open(r->io, io_path_in(path, r->path, "%s", name), O_RDONLY, &file, e);
+    if (status != DELTAFS_OK)
+        return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status; /* it was just removed */
+    r->has_end = 0;
+    r->pins->pins++;
+    status = io_file_finish(&file, textlog_read(&file, NULL, take_line, r, &end, e), e);
+    r->pins->keep_all |= !r->has_end;
+    return status;
+}
+
+int pins_read(struct io *io, const char *path, struct pins *out, struct error *e)
+{
+    struct reading r = {.io = io, .path = path, .pins = out};
+
+    *out = (struct pins){0};
+    int status = io_list(io, path, read_pin, &r, e);
+    if (status != DELTAFS_OK)
+        pins_fini(out);
+    return status;
+}
+
+void pins_fini(struct pins *p)
+{
+    free(p->table);
+    *p = (struct pins){0};
+}

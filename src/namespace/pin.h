@@ -1,0 +1,36 @@
+/* Pins: what a namespace must keep for a snapshot, or for a namespace on top of it. A pin is a text log in the folder
+ * of the namespace, PIN.UUID, with the UUID of that snapshot or namespace: Deltafs version=1 uuid=UUID Pin time=T
+ * holder=TEXT Table number=N limit=LABEL         for each table, as it is in one of the layers End One without the line
+ * End keeps all: it is written before it is known what the snapshot consists of. */
+#ifndef DELTAFS_NAMESPACE_PIN_H
+#define DELTAFS_NAMESPACE_PIN_H
+
+#include "namespace/layers.h"
+
+struct pin {
+    uint8_t uuid[16];
+    const char *holder; /* what the pin is for: REG@NAME, or the path of a namespace */
+    int sync;
+};
+
+/* Pin all of the namespace at `path`; pin_set then says what is needed: the tables of the layers that are this
+ * namespace. */
+int pin_begin(struct io *io, const char *path, const struct pin *pin, struct error *e);
+int pin_set(struct io *io, const char *path, const struct pin *pin, const struct layers *layers, struct error *e);
+/* Pin what the layers have of every namespace. After an error none of these pins is left. */
+int pin_layers(struct io *io, const struct pin *pin, const struct layers *layers, struct error *e);
+/* Remove a pin; that there is none is no error. Or those in all namespaces. */
+int pin_remove(struct io *io, const char *path, const uint8_t uuid[16], struct error *e);
+int pin_remove_layers(struct io *io, const uint8_t uuid[16], const struct layers *layers, struct error *e);
+
+/* All pins of a namespace. */
+struct pins {
+    struct layer_table *table;
+    size_t count, room;
+    size_t pins;
+    int keep_all; /* one of them keeps all */
+};
+int pins_read(struct io *io, const char *path, struct pins *out, struct error *e);
+void pins_fini(struct pins *p);
+
+#endif

@@ -1,0 +1,299 @@
+/* Snapshots: what a namespace has at a commit of each table, with the layers below it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "base/path.h"
+#include "base/sized.h"
+#include "io/lease.h"
+#include "namespace/head.h"
+#include "namespace/pin.h"
+#include "namespace/registry.h"
+#include "namespace/tables.h"
+
+/* ---- What all calls have ---- */
+
+struct call {
+    struct io io;
+    deltafs_options *options;
+    int sync;
+    struct error error;
+};
+
+static int call_begin(struct call *c)
+{
+    *c = (struct call){.io = io_default()};
+    int status = error_of_call(deltafs_options_create(&c->options), &c->error);
+    c->sync = status == DELTAFS_OK && deltafs_private_options_number(c->options, OPTION_SYNC) != SYNC_NONE;
+    return status;
+}
+
+static int call_end(struct call *c, int status)
+{
+    deltafs_options_destroy(c->options);
+    return error_of_thread(status, &c->error);
+}
+
+static int no_argument(const char *call, const char *argument)
+{
+    return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID, "%s: %s must be given", call, argument);
+}
+
+static uint64_t now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* ---- Publishing ---- */
+
+/* Add the namespace as it is now on top of what is below it. */
+static int add_namespace(struct call *c, const char *path, struct head *head, struct layers *layers)
+{
+    static const struct layers none = {0};
+    struct tables t;
+    uint64_t label;
+    size_t below = 0;
+    int status = head->below.count > 0 ? layers_append(layers, &head->below, &below, &c->error) : DELTAFS_OK;
+
+    if (status == DELTAFS_OK)
+        status = layers_add(layers, head->uuid, path, DELTAFS_SNAPSHOT_NEWEST, &c->error);
+    if (status == DELTAFS_OK && head->below.count > 0)
+        status = layers_add_input(layers, below, &c->error);
+    if (status != DELTAFS_OK)
+        return status;
+    status = tables_init(&t, &c->io, path, 0, &none, c->options, &c->error);
+    for (size_t i = 0; i < t.count && status == DELTAFS_OK; i++) {
+        if (!t.table[i].reader)
+            continue;
+        status = error_of_call(deltafs_last_label(t.table[i].reader->dir, &label), &c->error);
+        if (status == DELTAFS_OK)
+            status = layers_add_table(layers, t.table[i].number, label, &c->error);
+    }
+    tables_fini(&t);
+    return status;
+}
+
+/* With a pin in the namespace that keeps all: find out what it has, and keep that. */
+static int publish_pinned(struct call *c, const char *path, struct head *head, const struct pin *pin,
+                          struct snapshot *s)
+{
+    uint64_t seconds = deltafs_private_options_number(c->options, OPTION_LEASE);
+
+    if (lease_may_be_held(&c->io, path, seconds))
+        return error_set(&c->error, DELTAFS_ERR_BUSY,
+                         "%s: what it does not need is being collected ('deltafs snapshot gc'); try again when that is "
+                         "done",
+                         path);
+    int status = add_namespace(c, path, head, &s->layers);
+    if (status == DELTAFS_OK)
+        status = pin_set(&c->io, path, pin, &s->layers, &c->error);
+    return status == DELTAFS_OK ? registry_publish(&c->io, pin->holder, s, c->sync, &c->error) : status;
+}
+
+static int publish(struct call *c, const char *path, const char *name)
+{
+    struct snapshot s = {.time = now()};
+    struct head head = {0};
+    struct pin pin = {.holder = name, .sync = c->sync};
+    int status = registry_check(name, &c->error);
+
+    if (status == DELTAFS_OK)
+        status = head_read(&c->io, path, &head, &c->error);
+    if (status == DELTAFS_OK)
+        status = uuid_create(s.uuid, &c->error);
+    memcpy(pin.uuid, s.uuid, sizeof pin.uuid);
+    if (status == DELTAFS_OK)
+        status = pin_begin(&c->io, path, &pin, &c->error);
+    if (status == DELTAFS_OK) {
+        status = publish_pinned(c, path, &head, &pin, &s);
+        if (status != DELTAFS_OK)
+            pin_remove(&c->io, path, s.uuid, error_ignored());
+    }
+    layers_fini(&head.below);
+    snapshot_fini(&s);
+    return status;
+}
+
+int deltafs_snapshot_publish(const char *path, const char *snapshot)
+{
+    struct call c;
+
+    if (!path || !*path || !snapshot)
+        return no_argument("deltafs_snapshot_publish", "path and snapshot");
+    char *absolute = path_absolute(path);
+    int status = call_begin(&c);
+    if (status == DELTAFS_OK && !absolute)
+        status = error_no_memory(&c.error, strlen(path), "a path");
+    for (size_t n = absolute ? strlen(absolute) : 0; n > 1 && absolute[n - 1] == '/'; n--)
+        absolute[n - 1] = '\0';
+    if (status == DELTAFS_OK)
+        status = publish(&c, absolute, snapshot);
+    free(absolute);
+    return call_end(&c, status);
+}
+
+int deltafs_snapshot_withdraw(const char *snapshot)
+{
+    struct snapshot s;
+    struct call c;
+
+    if (!snapshot)
+        return no_argument("deltafs_snapshot_withdraw", "snapshot");
+    int status = call_begin(&c);
+    if (status == DELTAFS_OK)
+        status = registry_read(&c.io, snapshot, &s, &c.error);
+    if (status == DELTAFS_OK) {
+        status = registry_withdraw(&c.io, &s, c.sync, &c.error);
+        snapshot_fini(&s);
+    }
+    return call_end(&c, status);
+}
+
+/* ---- Looking ---- */
+
+struct deltafs_snapshot {
+    struct snapshot snapshot;
+};
+
+int deltafs_snapshot_open(const char *snapshot, deltafs_snapshot **out)
+{
+    struct call c;
+
+    if (!snapshot || !out)
+        return no_argument("deltafs_snapshot_open", "snapshot and out");
+    deltafs_snapshot *h = calloc(1, sizeof *h);
+    int status = call_begin(&c);
+    if (status == DELTAFS_OK && !h)
+        status = error_no_memory(&c.error, sizeof *h, "a snapshot");
+    if (status == DELTAFS_OK)
+        status = registry_read(&c.io, snapshot, &h->snapshot, &c.error);
+    if (status == DELTAFS_OK)
+        *out = h;
+    else
+        free(h);
+    return call_end(&c, status);
+}
+
+int deltafs_snapshot_close(deltafs_snapshot *h)
+{
+    if (h)
+        snapshot_fini(&h->snapshot);
+    free(h);
+    return DELTAFS_OK;
+}
+
+int deltafs_snapshot_stat(const deltafs_snapshot *h, struct deltafs_snapshot_stat *out)
+{
+    static const char call[] = "deltafs_snapshot_stat";
+    struct deltafs_snapshot_stat s = {.struct_size = sizeof s};
+
+    if (!h || !out)
+        return no_argument(call, "snapshot and out");
+    uuid_to_text(h->snapshot.uuid, s.uuid);
+    s.time = (int64_t)h->snapshot.time;
+    s.path = h->snapshot.folder;
+    s.layers = h->snapshot.layers.count;
+    return sized_fill(out, &s, sizeof s, call, deltafs_private_thread_error());
+}
+
+int deltafs_snapshot_layer(const deltafs_snapshot *h, size_t i, struct deltafs_snapshot_layer *out)
+{
+    static const char call[] = "deltafs_snapshot_layer";
+    struct error *e = deltafs_private_thread_error();
+
+    if (!h || !out)
+        return no_argument(call, "snapshot and out");
+    if (i >= h->snapshot.layers.count)
+        return error_set(e, DELTAFS_ERR_NOT_FOUND, "%s: there is no layer %zu", call, i);
+    const struct layer *layer = &h->snapshot.layers.layer[i];
+    const struct deltafs_snapshot_layer l = {.struct_size = sizeof l,
+                                             .path = layer->path,
+                                             .policy = layer->policy,
+                                             .tables = layer->tables,
+                                             .inputs = layer->inputs,
+                                             .input = layer->input};
+    return sized_fill(out, &l, sizeof l, call, e);
+}
+
+/* ---- Lists ---- */
+
+struct deltafs_snapshot_list {
+    const char *folder; /* that is being listed */
+    char **name;
+    size_t names, room, next;
+};
+
+static int list_name(void *arg, const char *name, struct error *e)
+{
+    deltafs_snapshot_list *l = arg;
+    size_t size = strlen(l->folder) + strlen(name) + 2;
+    int status = memory_extend(NULL, &l->name, l->names, &l->room, sizeof *l->name, "a list of snapshots", e);
+    char *text = status == DELTAFS_OK ? malloc(size) : NULL;
+
+    if (!text)
+        return status != DELTAFS_OK ? status : error_no_memory(e, size, "a list of snapshots");
+    snprintf(text, size, "%s@%s", l->folder, name);
+    l->name[l->names++] = text;
+    return DELTAFS_OK;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int list_fill(deltafs_snapshot_list *l, struct call *c, const char *registry)
+{
+    struct registry_path p;
+    int status = registry_path_init(&p, registry, &c->error);
+
+    if (status != DELTAFS_OK)
+        return status;
+    for (size_t i = 0; i < p.count && status == DELTAFS_OK; i++) {
+        size_t first = l->names;
+        l->folder = p.folder[i];
+        status = registry_each(&c->io, p.folder[i], list_name, l, &c->error);
+        if (l->names > first)
+            qsort(l->name + first, l->names - first, sizeof *l->name, compare_names);
+    }
+    registry_path_fini(&p);
+    return status;
+}
+
+int deltafs_snapshot_list_open(const char *registry, deltafs_snapshot_list **out)
+{
+    struct call c;
+
+    if (!out)
+        return no_argument("deltafs_snapshot_list_open", "out");
+    deltafs_snapshot_list *l = calloc(1, sizeof *l);
+    int status = call_begin(&c);
+    if (status == DELTAFS_OK)
+        status = l ? list_fill(l, &c, registry) : error_no_memory(&c.error, sizeof *l, "a list of snapshots");
+    if (status == DELTAFS_OK)
+        *out = l;
+    else
+        deltafs_snapshot_list_close(l);
+    return call_end(&c, status);
+}
+
+int deltafs_snapshot_list_next(deltafs_snapshot_list *l, const char **snapshot)
+{
+    if (!l || !snapshot)
+        return no_argument("deltafs_snapshot_list_next", "list and snapshot");
+    *snapshot = l->next < l->names ? l->name[l->next++] : NULL;
+    return DELTAFS_OK;
+}
+
+int deltafs_snapshot_list_close(deltafs_snapshot_list *l)
+{
+    for (size_t i = 0; l && i < l->names; i++)
+        free(l->name[i]);
+    if (l)
+        free(l->name);
+    free(l);
+    return DELTAFS_OK;
+}
