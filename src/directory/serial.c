@@ -15,6 +15,22 @@ struct serial {
     uint64_t pending; /* records of the current epoch */
 };
 
+static void serial_store(void *ctx, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
+                         size_t value_stride, size_t size)
+{
+    deltafs_private_writer_put(((struct serial *)ctx)->writer, 1, n, keys, key_stride, values, value_stride, size);
+}
+
+/* Hold records back as long as that is possible. */
+static void serial_put(struct serial *s, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
+                       size_t value_stride, size_t size)
+{
+    if (deltafs_private_writer_hold(s->writer, n, keys, key_stride, values, value_stride, size))
+        return;
+    deltafs_private_writer_release(s->writer, serial_store, s);
+    serial_store(s, n, keys, key_stride, values, value_stride, size);
+}
+
 static int serial_append(void *ctx, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
                          size_t value_stride, size_t size, struct error *e)
 {
@@ -23,7 +39,7 @@ static int serial_append(void *ctx, size_t n, const uint8_t *keys, size_t key_st
     (void)e;
     s->pending += n;
     if (!deltafs_private_writer_is_local(s->writer)) {
-        deltafs_private_writer_put(s->writer, 1, n, keys, key_stride, values, value_stride, size);
+        serial_put(s, n, keys, key_stride, values, value_stride, size);
         return DELTAFS_OK;
     }
     for (size_t some; n > 0; n -= some) {
@@ -31,7 +47,7 @@ static int serial_append(void *ctx, size_t n, const uint8_t *keys, size_t key_st
         some = deltafs_private_writer_put_values(s->writer, n, keys, key_stride, values, value_stride, size, &places);
         if (some == 0)
             break;
-        deltafs_private_writer_put(s->writer, 1, some, keys, key_stride, places, POSITION_SIZE, POSITION_SIZE);
+        serial_put(s, some, keys, key_stride, places, POSITION_SIZE, POSITION_SIZE);
         keys += some * key_stride;
         values += size > 0 ? some * value_stride : 0;
     }
@@ -106,16 +122,22 @@ static int serial_refuse(struct serial *s, uint64_t label, struct error *e)
     return e->status;
 }
 
-/* How the next epoch is placed. Without memory for that it is as this one. */
+/* How the next epoch is placed; this one, if all of it is held back. Without memory for that it is as before. */
 static void serial_choose(struct serial *s)
 {
     struct bytes sample = {.used = 0};
+    int is_held = deltafs_private_writer_is_holding(s->writer);
 
+    if (is_held)
+        deltafs_private_writer_sample_held(s->writer);
     if (deltafs_private_writer_has_pivots(s->writer) &&
         deltafs_private_writer_sample(s->writer, deltafs_private_writer_sampled(s->writer), &sample, error_ignored()) ==
             DELTAFS_OK)
         deltafs_private_writer_choose(s->writer, &sample);
     buffer_fini(&sample.buffer);
+    if (is_held)
+        deltafs_private_writer_place(s->writer);
+    deltafs_private_writer_release(s->writer, serial_store, s);
 }
 
 static int serial_epoch_end(void *ctx, uint64_t label, struct error *e)

@@ -262,7 +262,6 @@ class Manifest:
             steps = fields["keys"].split(",")
             need(self.is_ranged and len(steps) == self.partitions - 1 > 0, "manifest: pivots")
             need(all(re.fullmatch("[0-9a-f]{1,16}", step) for step in steps), "manifest: a pivot")
-            need(len(self.epochs) not in self.pivots, "manifest: pivots twice")
             need(not 0 < len(self.epochs) < self.compacted, "manifest: pivots amid the compacted epochs")
             pivots = list(itertools.accumulate(int(step, 16) for step in steps))
             need(pivots[-1] < 1 << 64, "manifest: a pivot")

@@ -206,10 +206,16 @@ static void test_choose(void **state)
 
 /* ---- Directories ---- */
 
-static deltafs_dir *create(const char *path, const char *partitioner, const char *partitions, const char *commit)
+static deltafs_dir *create_in(const char *memory, const char *path, const char *partitioner, const char *partitions,
+                              const char *commit)
 {
     return unit_create(path, unit_options("partitioner", partitioner, "partitions", partitions, "value_size", "8",
-                                          "commit", commit, NULL));
+                                          "commit", commit, "memory", memory, NULL));
+}
+
+static deltafs_dir *create(const char *path, const char *partitioner, const char *partitions, const char *commit)
+{
+    return create_in("auto", path, partitioner, partitions, commit);
 }
 
 static size_t pivots_stored(const char *path)
@@ -220,13 +226,14 @@ static size_t pivots_stored(const char *path)
 
     CHECK_IS(manifest_read(&io, path, &m, &e), DELTAFS_OK);
     size_t n = m.pivots_count;
-    for (size_t i = 0; i < n; i++)
-        CHECK(m.pivots[i].epochs > 0);
+    for (size_t i = 1; i < n; i++)
+        CHECK(m.pivots[i].epochs > m.pivots[i - 1].epochs);
     manifest_fini(&m);
     return n;
 }
 
-/* The keys rise from epoch to epoch, are all the same, the ends, skewed: whatever they are, all is found. */
+/* The keys rise from epoch to epoch, are all the same, the ends, skewed: whatever they are, all is found; also of
+ * epochs that cannot be held back. */
 static void test_random(void **state)
 {
     static const char *const partitions[] = {"1", "2", "7", "40"};
@@ -236,15 +243,16 @@ static void test_random(void **state)
     for (int i = 0; i < 8; i++) {
         struct model m = {0};
         const char *path = unit_path("random");
-        deltafs_dir *d = create(path, "range", partitions[i / 2], i % 2 ? "async" : "wait");
+        const char *memory = i > 4 ? "8M" : "auto";
+        deltafs_dir *d = create_in(memory, path, "range", partitions[i / 2], i % 2 ? "async" : "wait");
         for (uint64_t epoch = 0; epoch < 6; epoch++) {
             if (epoch == 3) {
                 CHECK_IS(deltafs_close(d), DELTAFS_OK);
-                deltafs_options *o = unit_options("commit", i % 2 ? "async" : "wait", NULL);
+                deltafs_options *o = unit_options("commit", i % 2 ? "async" : "wait", "memory", memory, NULL);
                 CHECK_IS(deltafs_reopen(path, o, &d), DELTAFS_OK);
                 deltafs_options_destroy(o);
             }
-            for (uint32_t k = 0; k < (epoch == 4 ? 0 : 3000); k++) {
+            for (uint32_t k = 0; k < (epoch == 4 ? 0 : i > 4 && epoch % 4 == 1 ? 70000 : 3000); k++) {
                 uint64_t key =
                     epoch % 2 ? draw(&r, (enum distribution)(rng_below(&r, DISTRIBUTIONS))) : epoch * 100000 + k;
                 CHECK_CALL(d, model_append(&m, d, key, 8), DELTAFS_OK);
@@ -323,23 +331,26 @@ static double dir_balance(deltafs_dir *d, uint32_t partitions, uint64_t label)
     return (double)largest * partitions / (double)sum;
 }
 
-/* From the second epoch on partitions are balanced, also if the directory was reopened; and pivots that do are not
- * stored again. */
+/* Partitions are balanced, also if the directory was reopened, whether epochs are held back or not; and pivots that do
+ * are not stored again. */
 static void test_balance(void **state)
 {
     struct rng r = rng_init(416);
 
     (void)state;
-    for (int of = UNIFORM; of <= NARROW; of++) {
+    for (int run = 0; run < 2 * (NARROW + 1); run++) {
+        int of = run / 2;
         const char *path = unit_path("balance");
-        deltafs_dir *d = create(path, "range", "64", of == POWER ? "async" : "wait");
+        deltafs_dir *d = create_in(run % 2 ? "8M" : "auto", path, "range", "64", of == POWER ? "async" : "wait");
         for (uint64_t epoch = 0; epoch < 5; epoch++) {
             for (uint64_t i = 0; i < 100000; i++)
                 CHECK_CALL(d, deltafs_append(d, draw(&r, (enum distribution)of), &i, 8), DELTAFS_OK);
             CHECK_CALL(d, deltafs_epoch_end(d, epoch), DELTAFS_OK);
             if (epoch == 0 || epoch == 2) {
                 CHECK_IS(deltafs_close(d), DELTAFS_OK);
-                CHECK_IS(deltafs_reopen(path, NULL, &d), DELTAFS_OK);
+                deltafs_options *o = unit_options("memory", run % 2 ? "8M" : "auto", NULL);
+                CHECK_IS(deltafs_reopen(path, o, &d), DELTAFS_OK);
+                deltafs_options_destroy(o);
             }
         }
         CHECK_IS(deltafs_close(d), DELTAFS_OK);
@@ -355,6 +366,33 @@ static void test_balance(void **state)
         CHECK_IS(deltafs_close(d), DELTAFS_OK);
         unit_remove(path);
     }
+}
+
+/* Keys that are others in each epoch, of values of any size: pivots of the epoch before would be of no use. */
+static void test_drift(void **state)
+{
+    struct rng r = rng_init(420);
+    const char *path = unit_path("drift");
+    deltafs_dir *d = unit_create(path, unit_options("partitioner", "range", "partitions", "16", NULL));
+    struct model m = {0};
+    double known[5];
+
+    (void)state;
+    for (uint64_t epoch = 0; epoch < 5; epoch++) {
+        for (uint64_t i = 0; i < 10000; i++)
+            CHECK_CALL(d, model_append(&m, d, draw(&r, POWER) << 2 * epoch, (uint32_t)rng_below(&r, 30)), DELTAFS_OK);
+        model_end_epoch(&m, d, epoch);
+    }
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    CHECK_IS(pivots_stored(path), 5);
+    d = unit_open(path);
+    CHECK_CALL(d, deltafs_balance(d, known), DELTAFS_OK);
+    for (uint64_t epoch = 0; epoch < 5; epoch++)
+        CHECK(known[epoch] >= 1 && known[epoch] <= 1.3);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    model_check_directory(&m, path, &r);
+    unit_remove(path);
+    model_fini(&m);
 }
 
 static uint64_t range_reads(const char *path, uint64_t label)
@@ -375,13 +413,13 @@ static uint64_t range_reads(const char *path, uint64_t label)
 /* A range of 100 keys of 200000 asks one or two of 32 partitions, where that needs all of them by hash. */
 static void test_reads(void **state)
 {
-    static const char *const partitioners[] = {"hash", "range"};
-    uint64_t reads[2];
+    static const char *const partitioners[] = {"hash", "range", "range"}, *const memory[] = {"16M", "16M", "64M"};
+    uint64_t reads[3];
 
     (void)state;
-    for (int i = 0; i < 2; i++) {
-        const char *path = unit_path("%s", partitioners[i]);
-        deltafs_dir *d = create(path, partitioners[i], "32", "wait");
+    for (int i = 0; i < 3; i++) {
+        const char *path = unit_path("reads%d", i);
+        deltafs_dir *d = create_in(memory[i], path, partitioners[i], "32", "wait");
         for (uint64_t epoch = 0; epoch < 2; epoch++) {
             for (uint64_t k = 0; k < 200000; k++)
                 CHECK_CALL(d, deltafs_append(d, k * 7919 % 200000, &k, 8), DELTAFS_OK);
@@ -392,14 +430,15 @@ static void test_reads(void **state)
     }
     CHECK(reads[0] > 32 * 3);
     CHECK(reads[1] <= 2 * 8);
-    CHECK(range_reads(unit_path("range"), 0) >= reads[0]); /* the first epoch has no pivots yet */
-    unit_remove(unit_path("hash"));
-    unit_remove(unit_path("range"));
+    CHECK(range_reads(unit_path("reads1"), 0) >= reads[0]); /* the first epoch has no pivots, */
+    CHECK(range_reads(unit_path("reads2"), 0) <= 2 * 8);    /* but where it was held back */
+    for (int i = 0; i < 3; i++)
+        unit_remove(unit_path("reads%d", i));
 }
 
 /* ---- Damage ---- */
 
-/* Three epochs, of which the last two are placed by other pivots each. */
+/* Three epochs, which are placed by other pivots each. */
 static void make_three(struct model *m, const char *path, struct rng *r)
 {
     deltafs_dir *d = create(path, "range", "5", "wait");
@@ -500,12 +539,13 @@ static void test_lost(void **state)
     (void)state;
     make_three(&m, path, &r);
     uint8_t *text = unit_load(unit_path("lost/MANIFEST"), &n);
-    unit_cut_manifest(path, find_pivots(text, n, 0));
+    size_t second = find_pivots(text, n, find_pivots(text, n, 0));
+    unit_cut_manifest(path, second);
     CHECK_IS(deltafs_repair(path, &options, note, &is_said), DELTAFS_ERR_NOT_FOUND);
     CHECK(is_said);
     /* Others in its place: verify finds records that a reader would not. */
     const uint64_t others[] = {1, 2, 3, 4};
-    uint64_t size = find_pivots(text, n, 0);
+    uint64_t size = second;
     CHECK_IS(io_file_open(&io, unit_path("lost/MANIFEST"), O_RDWR, &file, &e), DELTAFS_OK);
     CHECK_IS(manifest_append_pivots(&file, &size, others, 4, 0, &e), DELTAFS_OK);
     const struct manifest_epoch epoch = {1, 1000, 16000, 1};
@@ -548,10 +588,11 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_partition), cmocka_unit_test(test_sample),  cmocka_unit_test(test_pack_memory),
-        cmocka_unit_test(test_choose),    cmocka_unit_test(test_random),  cmocka_unit_test(test_balance),
-        cmocka_unit_test(test_reads),     cmocka_unit_test(test_damaged), cmocka_unit_test(test_uncommitted),
-        cmocka_unit_test(test_lost),      cmocka_unit_test(test_refused), cmocka_unit_test(test_select),
+        cmocka_unit_test(test_partition),   cmocka_unit_test(test_sample), cmocka_unit_test(test_pack_memory),
+        cmocka_unit_test(test_choose),      cmocka_unit_test(test_random), cmocka_unit_test(test_balance),
+        cmocka_unit_test(test_drift),       cmocka_unit_test(test_reads),  cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_uncommitted), cmocka_unit_test(test_lost),   cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_select),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? 0 : 1;

@@ -1,6 +1,6 @@
 /* partitioner=range on several ranks: each run goes on where another one ended, with another number of ranks.
  *
- *     test_mpi_range FOLDER FIRST_EPOCH END_EPOCH OPTIONS [caller]
+ *     test_mpi_range FOLDER FIRST_EPOCH END_EPOCH VALUE_SIZE OPTIONS [caller]
  *
  * "caller": by a function of the caller's own instead, which at first one rank does not give.
  */
@@ -28,12 +28,12 @@ int main(int argc, char **argv)
     deltafs_dir *dir = NULL;
 
     check_begin(&argc, &argv, MPI_THREAD_SINGLE);
-    if (!CHECK(argc == 5 || argc == 6))
+    if (!CHECK(argc == 6 || argc == 7))
         return check_end();
     uint32_t first = (uint32_t)strtoul(argv[2], NULL, 10), end = (uint32_t)strtoul(argv[3], NULL, 10);
     struct plan p = {.seed = 51,
                      .ranks = WRITERS,
-                     .value_size = 24,
+                     .value_size = (uint32_t)strtoul(argv[4], NULL, 10),
                      .message = 32 << 10,
                      .keys = PLAN_COUNTERS,
                      .records = 4000,
@@ -41,9 +41,9 @@ int main(int argc, char **argv)
                      .epochs = 6,
                      .slow_rank = -1};
     const char *path = check_path(argv[1], "range");
-    deltafs_options *o = check_options(argv[4]);
+    deltafs_options *o = check_options(argv[5]);
     check_about("epochs %u to %u", first, end);
-    if (argc == 6) {
+    if (argc == 7) {
         if (check_rank < check_ranks - 1)
             CHECK_STATUS(DELTAFS_OK, deltafs_options_set_partitioner(o, "counter", by_counter, NULL), NULL);
         CHECK_STATUS(DELTAFS_ERR_OPTION,

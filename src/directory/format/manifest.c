@@ -335,9 +335,8 @@ static int parse_pivots(void *arg, const char *fields, const char *path, uint64_
     uint32_t count = m->partitions - 1;
     size_t n, known = m->pivots_count;
     const char *keys = textlog_field(fields, "keys", &n);
-    int is_due = known == 0 || m->pivots[known - 1].epochs < m->epoch_count;
 
-    if (m->partitioner != PARTITIONER_RANGE || count == 0 || !keys || !is_due ||
+    if (m->partitioner != PARTITIONER_RANGE || count == 0 || !keys ||
         (m->epoch_count > 0 && m->epoch_count < m->compacted))
         return error_damaged(e, path, offset, "a line of pivots does not belong here");
     int status = memory_extend(NULL, &m->pivots, known, &m->pivots_capacity, sizeof *m->pivots, "pivots", e);
@@ -346,6 +345,9 @@ static int parse_pivots(void *arg, const char *fields, const char *path, uint64_
     uint64_t *key = malloc(count * sizeof *key);
     if (!key)
         return error_no_memory(e, count * sizeof *key, "pivots");
+    /* Pivots that no epoch was placed by are replaced. */
+    if (known > 0 && m->pivots[known - 1].epochs == m->epoch_count)
+        free(m->pivots[--m->pivots_count].key);
     m->pivots[m->pivots_count++] = (struct manifest_pivots){m->epoch_count, key};
     return parse_keys(keys, n, key, count) == 0 ? DELTAFS_OK
                                                 : error_damaged(e, path, offset, "a line of pivots is malformed");

@@ -18,6 +18,7 @@
 #include "base/collective.h"
 #include "base/private.h"
 #include "directory/format/directory_format.h"
+#include "directory/write/hold.h"
 #include "directory/write/writer_config.h"
 #include "io/lease.h"
 
@@ -107,6 +108,18 @@ DELTAFS_PRIVATE int deltafs_private_writer_is_local(const struct writer *w);
 DELTAFS_PRIVATE int deltafs_private_writer_can_put_values(struct writer *w, size_t size);
 /* Give the epoch an error from outside, as if a put had failed. */
 DELTAFS_PRIVATE void deltafs_private_writer_fail(struct writer *w, const struct error *e);
+
+/* With partitioner=range and several partitions, an epoch's first records are held back, in the process that appends
+ * them. hold: returns whether they are held; if not, release what is, and put these. is_holding: whether all of the
+ * epoch are. If all processes hold all of theirs when the epoch ends, the epoch gets pivots of its own: sample_held,
+ * then the calls below, and place instead of writer_end; then release. */
+DELTAFS_PRIVATE int deltafs_private_writer_hold(struct writer *w, size_t n, const uint8_t *keys, size_t key_stride,
+                                                const uint8_t *values, size_t value_stride, size_t size);
+DELTAFS_PRIVATE int deltafs_private_writer_is_holding(const struct writer *w);
+DELTAFS_PRIVATE void deltafs_private_writer_sample_held(struct writer *w);
+DELTAFS_PRIVATE void deltafs_private_writer_release(struct writer *w, hold_put_fn *put, void *arg);
+/* The pivots that were chosen hold from here on, in this epoch, of which nothing has been put. */
+DELTAFS_PRIVATE void deltafs_private_writer_place(struct writer *w);
 
 /* With partitioner=range and several partitions, when all records of the epoch are put and no other epoch is ending:
  * each process appends its sample of the epoch's keys to `out`; one chooses the pivots of the next epochs by the

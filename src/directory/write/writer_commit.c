@@ -143,6 +143,24 @@ static void writer_copy_line(struct writer *w)
         manifest_copy(&w->manifest, &w->manifest_copied, w->manifest_size, 0, error_ignored());
 }
 
+/* The pivots of the epoch, if the manifest lacks them: from before it says that the epoch may be complete. */
+static int writer_append_own(struct writer *w, int *is_commit_unknown, struct error *e)
+{
+    uint64_t size = w->manifest_size;
+
+    if (!w->has_own)
+        return DELTAFS_OK;
+    int status = writer_begin_line(w, NULL, e);
+    if (status != DELTAFS_OK)
+        return status;
+    status = manifest_append_pivots(&w->manifest, &w->manifest_size, w->by[w->ending.by].pivots, w->c.partitions - 1,
+                                    w->c.sync != SYNC_NONE, e);
+    if (status != DELTAFS_OK)
+        *is_commit_unknown = !writer_undo_line(w, size);
+    w->has_own = status != DELTAFS_OK;
+    return *is_commit_unknown ? writer_mark_unknown(w, "nor can that be undone: ", e) : status;
+}
+
 /* The line of the epoch; with the pivots for the next epochs, if there are new ones: of these nothing is committed
  * before their pivots are. */
 static int writer_append_epoch(struct writer *w, const struct manifest_epoch *epoch, struct error *e)
@@ -158,14 +176,17 @@ static int writer_append_epoch(struct writer *w, const struct manifest_epoch *ep
 int deltafs_private_writer_commit(struct writer *w, const struct writer_totals *totals, int *is_commit_unknown,
                                   struct error *e)
 {
-    uint64_t label = w->ending.label, size = w->manifest_size;
+    uint64_t label = w->ending.label;
     struct manifest_epoch epoch = {label, totals->records, totals->bytes_raw, totals->bytes_stored};
     struct lease_epoch next = {w->epoch, label, totals->records, totals->bytes_stored};
-    int status = writer_begin_line(w, &next, e);
 
     *is_commit_unknown = 0;
+    int status = writer_append_own(w, is_commit_unknown, e);
+    if (status == DELTAFS_OK)
+        status = writer_begin_line(w, &next, e);
     if (status != DELTAFS_OK)
         return status;
+    uint64_t size = w->manifest_size;
     status = writer_append_epoch(w, &epoch, e);
     if (status == DELTAFS_OK) {
         w->last_records = totals->records;

@@ -250,19 +250,26 @@ static void writer_seal_values(struct writer *w)
         w->ending.failed = e;
 }
 
-/* The records that come now are placed by the pivots that have been chosen, if there are such. */
-static void writer_place_next(struct writer *w)
+/* If pivots have been chosen, records are placed by them from now on. Returns whether they have. */
+static int writer_take_chosen(struct writer *w)
 {
     uint32_t next = !w->now;
 
     sample_clear(&w->sample);
-    w->ending.by = w->now;
-    w->ending.has_next = w->pivots[next] && w->pivots[next][0] != 0;
-    if (!w->ending.has_next)
-        return;
+    if (!w->pivots[next] || w->pivots[next][0] == 0)
+        return 0;
     w->pivots[next][0] = 0;
     w->by[next].pivots = w->pivots[next] + 1;
     w->now = next;
+    return 1;
+}
+
+/* The next epoch begins. */
+static void writer_place_next(struct writer *w)
+{
+    w->ending.by = w->now;
+    w->ending.has_next = writer_take_chosen(w);
+    hold_begin(&w->hold);
 }
 
 int deltafs_private_writer_has_pivots(const struct writer *w)
@@ -291,6 +298,32 @@ void *deltafs_private_writer_chosen(struct writer *w, size_t *n)
 {
     *n = w->c.partitions * sizeof *w->pivots[0];
     return w->pivots[!w->now];
+}
+
+void deltafs_private_writer_place(struct writer *w)
+{
+    w->has_own |= writer_take_chosen(w);
+}
+
+int deltafs_private_writer_hold(struct writer *w, size_t n, const uint8_t *keys, size_t key_stride,
+                                const uint8_t *values, size_t value_stride, size_t size)
+{
+    return hold_add(&w->hold, n, keys, key_stride, values, value_stride, size);
+}
+
+int deltafs_private_writer_is_holding(const struct writer *w)
+{
+    return w->hold.is_on;
+}
+
+void deltafs_private_writer_sample_held(struct writer *w)
+{
+    hold_sample(&w->hold, &w->sample);
+}
+
+void deltafs_private_writer_release(struct writer *w, hold_put_fn *put, void *arg)
+{
+    hold_release(&w->hold, put, arg);
 }
 
 const struct partitioner *deltafs_private_writer_partitioner(const struct writer *w)
@@ -358,6 +391,7 @@ void deltafs_private_writer_discard(struct writer *w, int is_commit_unknown, con
         w->now = w->ending.by;
     w->is_ending = 0;
     sample_clear(&w->sample);
+    hold_begin(&w->hold);
     if (w->queue) {
         queue_wait(w->queue, QUEUE_ALL);
         memtable_clear(w->filling);

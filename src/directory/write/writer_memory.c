@@ -21,6 +21,7 @@
 #define INDEX_BUFFER_MAX  (256u << 10)
 #define BUFFER_MIN        (4u << 10)
 #define BUFFERS_SHARE     8 /* the logs' buffers get at most 1/8 of the memory */
+#define HOLD_SHARE        8 /* records that are held back get 1/8 of the memory */
 #define TAIL_SHARE        4 /* a tail's fences get at most 1/4 of the memory: its footers may need the rest */
 #define TAIL_FENCES_MAX   (16u << 20)
 #define FENCE_ROOM_MIN    (64u << 10) /* bytes of a fence, */
@@ -68,10 +69,17 @@ uint32_t writer_sample(const struct writer_config *c)
     return sample_capacity(c->partitions, c->memory);
 }
 
-/* What sampling keys and choosing pivots take. */
+uint64_t writer_hold(const struct writer_config *c)
+{
+    return c->memory / HOLD_SHARE;
+}
+
+/* What holding records, sampling keys, and choosing pivots take. */
 static uint64_t writer_pivots_room(const struct writer_config *c)
 {
-    return c->partitioner == PARTITIONER_RANGE ? writer_sample(c) * sizeof(uint64_t) + pivots_memory(c->partitions) : 0;
+    return c->partitioner == PARTITIONER_RANGE
+               ? writer_hold(c) + writer_sample(c) * sizeof(uint64_t) + pivots_memory(c->partitions)
+               : 0;
 }
 
 /* Records of each of `tables` memtables that fit `memory` bytes, which hold what else it takes for each record too. */

@@ -63,6 +63,8 @@ static int writer_open_pivots(struct writer *w, const struct writer_config *c, s
         memcpy(w->pivots[0] + 1, c->pivots, n - sizeof(uint64_t));
         w->by[0].pivots = w->pivots[0] + 1;
     }
+    if (status == DELTAFS_OK)
+        status = hold_init(&w->hold, writer_hold(c), c->value_size, &w->memory, e);
     return status == DELTAFS_OK ? sample_init(&w->sample, writer_sample(c), w->first, &w->memory, e) : status;
 }
 
@@ -239,6 +241,7 @@ int deltafs_private_writer_destroy(struct writer *w, struct error *e)
     buffer_fini(&w->shared.scratch.leaf);
     buffer_fini(&w->shared.scratch.fence);
     sample_fini(&w->sample);
+    hold_fini(&w->hold);
     for (int i = 0; i < 2; i++)
         memory_give(&w->memory, w->pivots[i], w->pivots[i] ? w->c.partitions * sizeof *w->pivots[i] : 0);
     memory_give(&w->memory, w->part, w->part_capacity * sizeof *w->part);

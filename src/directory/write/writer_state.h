@@ -4,8 +4,8 @@
 #define DELTAFS_DIRECTORY_WRITER_STATE_H
 
 #include "base/queue.h"
+#include "directory/write/hold.h"
 #include "directory/write/partition_writer.h"
-#include "directory/write/pivots.h"
 #include "directory/write/value_log_write.h"
 #include "directory/write/writer.h"
 
@@ -36,6 +36,8 @@ struct writer {
     uint32_t partition;       /* to which all records of a run go, if how they are placed is not known */
     uint32_t now;             /* which of them is that of the epoch that fills */
     struct key_sample sample; /* of its keys */
+    struct hold hold;         /* its first records, with several partitions by ranges */
+    int has_own;              /* its pivots are not in the manifest yet; only where the lease is */
     uint32_t epoch;           /* the first that is not committed */
     uint32_t stamp;           /* where epochs are compacted: that of the records that are put */
     int has_label;
@@ -85,8 +87,9 @@ uint64_t writer_path_room(const struct writer_config *c);
 uint32_t writer_tables(uint32_t threads);
 /* How many of the threads encode. */
 uint32_t writer_encoders(const struct writer_config *c, uint32_t threads);
-/* Keys of the sample that pivots are chosen by. */
+/* Keys of the sample that pivots are chosen by, and bytes of records that are held back. */
 uint32_t writer_sample(const struct writer_config *c);
+uint64_t writer_hold(const struct writer_config *c);
 /* Share out the memory: the number of threads, the sizes of buffers, and the records of a memtable. */
 int writer_plan(struct writer *w, const struct writer_config *c, uint32_t count, uint32_t *records, struct error *e);
 

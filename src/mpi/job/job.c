@@ -116,13 +116,28 @@ void job_stop_thread(struct job *j)
 
 /* ---- Shuffle ---- */
 
-static void job_put(struct job *j, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
-                    size_t value_stride, size_t size)
+static void job_send(void *ctx, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
+                     size_t value_stride, size_t size)
 {
+    struct job *j = ctx;
+
     if (j->shuffle)
         shuffle_put(j->shuffle, n, keys, key_stride, values, value_stride, size);
     else
         deltafs_private_writer_put(j->writer, 1, n, keys, key_stride, values, value_stride, size);
+}
+
+/* Hold records back as long as that is possible; meanwhile those of others must go on. */
+static void job_put(struct job *j, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
+                    size_t value_stride, size_t size)
+{
+    if (deltafs_private_writer_hold(j->writer, n, keys, key_stride, values, value_stride, size)) {
+        if (j->shuffle)
+            shuffle_pass(j->shuffle, n * (sizeof(uint64_t) + size));
+        return;
+    }
+    deltafs_private_writer_release(j->writer, job_send, j);
+    job_send(j, n, keys, key_stride, values, value_stride, size);
 }
 
 /* The values stay here; their places go to the keys' partitions. */
@@ -202,13 +217,19 @@ static uint64_t job_opposite(uint64_t v)
     return (UINT64_C(1) << 62) - v;
 }
 
-/* Collective: whether all ranks make the same call, with the same number. *pending gets the most records of a rank. */
+/* Collective: whether all ranks make the same call, with the same number. *pending gets the most records of a rank. It
+ * is known then, too, whether all ranks hold all records of the epoch. */
 static int job_meet(struct job *j, enum job_call call, uint64_t number, uint64_t *pending, struct error *e)
 {
     uint64_t high = number >> 32, low = number & UINT32_MAX;
-    uint64_t v[] = {
-        (uint64_t)call,          high, low, job_opposite((uint64_t)call), job_opposite(high), job_opposite(low),
-        job_opposite(j->pending)};
+    uint64_t v[] = {(uint64_t)call,
+                    high,
+                    low,
+                    job_opposite((uint64_t)call),
+                    job_opposite(high),
+                    job_opposite(low),
+                    job_opposite(j->pending),
+                    (uint64_t)deltafs_private_writer_is_holding(j->writer)};
 
     int status = mpi_reduce(&j->group, v, sizeof v / sizeof v[0], MPI_MIN, e);
 
@@ -224,6 +245,7 @@ static int job_meet(struct job *j, enum job_call call, uint64_t number, uint64_t
     if (v[1] != job_opposite(v[4]) || v[2] != job_opposite(v[5]))
         return error_set(e, DELTAFS_ERR_LABEL, "the ranks ended the epoch with different labels");
     *pending = job_opposite(v[6]);
+    j->is_held = v[7] > 0;
     return DELTAFS_OK;
 }
 
@@ -330,13 +352,26 @@ static int job_choose(struct job *j, struct error *e)
     return mpi_broadcast(&j->group, chosen, n, e);
 }
 
-/* All records are with their owners: end the epoch, and the one before. */
+/* Collective: all records of the epoch are held back: place them by their keys, and bring them to their owners. */
+static int job_place(struct job *j, struct error *e)
+{
+    deltafs_private_writer_sample_held(j->writer);
+    int status = job_choose(j, e);
+    if (status != DELTAFS_OK)
+        return status;
+    deltafs_private_writer_place(j->writer);
+    job_begin_round(j);
+    deltafs_private_writer_release(j->writer, job_send, j);
+    return job_deliver_all(j, e);
+}
+
+/* All records are with their owners, or held back: end the epoch, and the one before. */
 static int job_seal(struct job *j, uint64_t label, struct error *e)
 {
     int status = job_conclude_late(j, e);
 
     if (status == DELTAFS_OK)
-        status = job_choose(j, e);
+        status = j->is_held ? job_place(j, e) : job_choose(j, e);
     if (status != DELTAFS_OK)
         return status;
     while (j->shuffle && !deltafs_private_writer_can_end(j->writer))
@@ -403,6 +438,8 @@ static int job_end(struct job *j, enum job_call call, uint64_t label, struct err
         return DELTAFS_OK;
     if (status == DELTAFS_ERR_LABEL)
         return job_refuse(j, label, is_same, e);
+    if (status == DELTAFS_OK && call == JOB_EPOCH_END && !j->is_held)
+        deltafs_private_writer_release(j->writer, job_send, j);
     if (status == DELTAFS_OK)
         status = job_deliver_all(j, e);
     if (status != DELTAFS_OK)

@@ -18,6 +18,7 @@ struct job {
     struct writer *writer;
     struct shuffle *shuffle; /* NULL with one rank */
     uint64_t pending;        /* records appended here in this epoch */
+    int is_held;             /* all ranks hold all of them, when they last met */
     int is_async;            /* an epoch is committed by the next call */
     int has_thread;          /* that serves others while the program is elsewhere */
     pthread_t thread;

@@ -728,6 +728,15 @@ static void shuffle_put_some(struct shuffle *s, size_t n, const uint8_t *keys, s
     }
 }
 
+void shuffle_pass(struct shuffle *s, size_t bytes)
+{
+    s->since_progress += bytes;
+    if (s->since_progress < PUT_AT_ONCE)
+        return;
+    s->since_progress = 0;
+    shuffle_progress(s);
+}
+
 void shuffle_put(struct shuffle *s, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
                  size_t value_stride, size_t size)
 {
@@ -741,11 +750,7 @@ void shuffle_put(struct shuffle *s, size_t n, const uint8_t *keys, size_t key_st
         keys += some * key_stride;
         if (size > 0)
             values += some * value_stride;
-        s->since_progress += some * (8 + size);
-        if (s->since_progress >= PUT_AT_ONCE) {
-            s->since_progress = 0;
-            shuffle_progress(s);
-        }
+        shuffle_pass(s, some * (8 + size));
     }
 }
 

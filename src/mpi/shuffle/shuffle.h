@@ -64,6 +64,8 @@ uint64_t shuffle_memory(const struct shuffle *s);
 /* Send records to their owners. Waits where there is no room. */
 void shuffle_put(struct shuffle *s, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
                  size_t value_stride, size_t size);
+/* So many bytes are kept here instead: from time to time that calls shuffle_progress, as shuffle_put does. */
+void shuffle_pass(struct shuffle *s, size_t bytes);
 /* Receive, forward and store what can be, without waiting. Returns whether anything was, or has been sent since the
  * last call. */
 int shuffle_progress(struct shuffle *s);
