@@ -23,6 +23,7 @@
 #include <deltafs/deltafs.h>
 #include <deltafs/deltafs_fileindex.h>
 #include <deltafs/deltafs_logical.h>
+#include <deltafs/deltafs_namespace.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -100,6 +101,41 @@ DELTAFS_API int deltafs_mpi_indexer_open(MPI_Comm comm, const char *index, const
  */
 DELTAFS_API int deltafs_mpi_index_by(MPI_Comm comm, const char *path, const char *index, const deltafs_options *options,
                                      uint64_t *epochs, uint64_t *records);
+
+/* How the ranks of a job use a namespace together. */
+enum deltafs_namespace_mode {
+    DELTAFS_NAMESPACE_PRIVATE = 1, /* each rank for itself */
+    DELTAFS_NAMESPACE_SHARED = 2   /* every rank sees at once what all do */
+};
+
+/* Open a namespace (deltafs_namespace.h) with all ranks of `comm`, which is duplicated. The ranks must share the file
+ * system. `path`, `flags` and `options` of rank 0 are used; the same rank creates the namespace if `flags` asks for
+ * that. All ranks pass the same `mode`. Collective; after an error all ranks get the same status. Close with
+ * deltafs_namespace_close, before MPI_Finalize.
+ *
+ * Private: each rank gets a handle as from deltafs_namespace_open. No call with it is collective, and the ranks do not
+ * communicate. A rank sees what was committed when it opened the namespace, and its own changes.
+ *
+ * Shared: the ranks are owners of the entries, each of those of some folders. Every call asks the owners, and what it
+ * has changed, all ranks see when it returns. Two ranks can create the same name at once: one of them gets
+ * DELTAFS_ERR_EXISTS. deltafs_namespace_create_many creates many names with few messages. These rules apply:
+ *  - deltafs_namespace_commit and deltafs_namespace_close are collective over `comm`. After an error all ranks get the
+ *    same status. If the job dies during a commit, some ranks' part of it may be committed.
+ *  - A call waits until the owner answers. If MPI_Init_thread gave MPI_THREAD_MULTIPLE, a thread of the library answers
+ *    while the rank computes. Otherwise a rank answers only while it is in a function of DeltaFS. Then, while other
+ *    ranks use the namespace, do not wait for them in a call of MPI; use deltafs_mpi_namespace_barrier.
+ *  - What a rank writes to a file, others read once it is closed. They ask the rank that wrote it, until the namespace
+ *    is opened the next time. If several ranks write one file at once, it has the bytes of the one that closed it last.
+ *  - Attributes of an open file (deltafs_namespace_file_stat) are those when it was opened, or set by the rank itself.
+ *  - A list may have entries that were removed after it was opened.
+ *  - The option memory (at least 40M) is for each rank. A commit because memory is used up is one of all ranks.
+ * With O_RDONLY, nothing changes, and the namespace is private. */
+DELTAFS_API int deltafs_mpi_namespace_open(MPI_Comm comm, const char *path, int flags, const deltafs_options *options,
+                                           enum deltafs_namespace_mode mode, deltafs_namespace **out);
+
+/* Wait until all ranks have called this, and answer other ranks meanwhile. Collective. DELTAFS_ERR_MODE: the namespace
+ * is not shared. */
+DELTAFS_API int deltafs_mpi_namespace_barrier(deltafs_namespace *ns);
 
 #ifdef __cplusplus
 }

@@ -1,11 +1,14 @@
 /* Changes of names and attributes. Each is a new state of an entry under its
  * name, or says that the entry has the name no more. */
 #include "base/sized.h"
-#include "namespace/namespace.h"
+#include "namespace/shared.h"
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #define PERMISSIONS 07777
+#define CREATE_SOME 1024 /* names of one step of deltafs_namespace_create_many */
 
 /* ---- States ---- */
 
@@ -29,7 +32,12 @@ int ns_put(deltafs_namespace *ns, const struct entry_name *name, const struct in
 
 struct inode ns_new_inode(deltafs_namespace *ns, uint8_t type, uint32_t mode)
 {
-    uint64_t stamp = ns_stamps(ns, 1);
+    return ns_new_inodes(ns, type, mode, 1);
+}
+
+struct inode ns_new_inodes(deltafs_namespace *ns, uint8_t type, uint32_t mode, size_t n)
+{
+    uint64_t stamp = ns_stamps(ns, n);
 
     return (struct inode){.id = {ns->own.number, stamp},
                           .stamp = stamp,
@@ -43,8 +51,11 @@ struct inode ns_new_inode(deltafs_namespace *ns, uint8_t type, uint32_t mode)
 
 void ns_leave(deltafs_namespace *ns, struct name_node *node, struct name_item *item)
 {
-    if (item->inode.type != ENTRY_FILE)
-        ns_forget_walks(ns); /* a path may have led through it */
+    if (item->inode.type != ENTRY_FILE) { /* a path may have led through it */
+        ns_forget_walks(ns);
+        if (ns->shared)
+            ns->shared->must_forget = 1;
+    }
     item->inode = (struct inode){.id = item->inode.id, .stamp = ns_stamps(ns, 1), .type = ENTRY_REMOVED};
     name_table_mark(&ns->names, node, item);
 }
@@ -69,7 +80,7 @@ void ns_remove_items(deltafs_namespace *ns, const struct walk *w, const struct f
 /* ---- Creating ---- */
 
 /* Create an entry at a name that nothing has. */
-static int create_new(deltafs_namespace *ns, const char *path, uint8_t type, uint32_t mode, const char *target)
+static int try_create_new(deltafs_namespace *ns, const char *path, uint8_t type, uint32_t mode, const char *target)
 {
     struct found f;
     int status = walk_to(ns, &ns->walk, path, 0, &f);
@@ -84,6 +95,18 @@ static int create_new(deltafs_namespace *ns, const char *path, uint8_t type, uin
     struct inode inode = ns_new_inode(ns, type, mode);
     inode.size = strlen(target);
     return ns_put(ns, &name, &inode, target, inode.size);
+}
+
+static int create_new(deltafs_namespace *ns, const char *path, uint8_t type, uint32_t mode, const char *target)
+{
+    int status;
+
+    if (ns->shared)
+        ns->shared->assumes_new = 1;
+    do
+        status = try_create_new(ns, path, type, mode, target);
+    while (shared_again(ns, &status));
+    return status;
 }
 
 int deltafs_namespace_mkdir(deltafs_namespace *ns, const char *path, uint32_t mode)
@@ -110,19 +133,26 @@ int deltafs_namespace_symlink(deltafs_namespace *ns, const char *target, const c
     return ns_end(ns, create_new(ns, path, ENTRY_LINK, 0777, target));
 }
 
-/* Give a name a new file, without reading what is committed under it. */
-static int create_file(deltafs_namespace *ns, const char *path, uint32_t mode)
+/* Have the owner of the folder create the file. */
+static int create_shared(deltafs_namespace *ns, const struct last *last, uint32_t mode)
 {
-    struct found f = {.inode.type = ENTRY_REMOVED};
-    int status = walk_to_parent(ns, &ns->walk, path, &f.last);
+    char name[ENTRY_NAME_MAX + 1];
+    const char *const names[] = {name};
+    const struct inode inode = ns_new_inode(ns, ENTRY_FILE, mode);
+    size_t count;
 
-    if (status != DELTAFS_OK)
-        return status;
-    if (f.last.size == 0 || f.last.is_folder || f.last.size > ENTRY_NAME_MAX)
-        return ns_fail(ns, f.last.size > ENTRY_NAME_MAX ? DELTAFS_ERR_NAME : DELTAFS_ERR_FOLDER, path);
-    f.hash = name_hash(f.last.text, f.last.size);
+    memcpy(name, last->text, last->size);
+    name[last->size] = '\0';
+    return shared_create(ns, walk_folders(&ns->walk, &count), names, 1, &inode);
+}
+
+/* Give a name in the walk's folder a new file, without reading what is committed under it. */
+static int create_here(deltafs_namespace *ns, const struct last *last, const char *path, uint32_t mode)
+{
+    struct found f = {.inode.type = ENTRY_REMOVED, .last = *last, .hash = name_hash(last->text, last->size)};
     struct entry_name name = walk_name(&ns->walk, &f, 0);
     struct name_node *node = name_table_get(&ns->names, &name);
+
     for (struct name_item *i = node ? name_item_at(&ns->names, node->items) : NULL; i;
          i = name_item_at(&ns->names, i->next))
         inode_show(&f.inode, &i->inode);
@@ -132,6 +162,28 @@ static int create_file(deltafs_namespace *ns, const char *path, uint32_t mode)
         ns_remove_items(ns, &ns->walk, &f, NULL);
     struct inode inode = ns_new_inode(ns, ENTRY_FILE, mode);
     return put_at(ns, node, &inode, "", 0);
+}
+
+static int try_create_file(deltafs_namespace *ns, const char *path, uint32_t mode)
+{
+    struct last last;
+    int status = walk_to_parent(ns, &ns->walk, path, &last);
+
+    if (status != DELTAFS_OK)
+        return status;
+    if (last.size == 0 || last.is_folder || last.size > ENTRY_NAME_MAX)
+        return ns_fail(ns, last.size > ENTRY_NAME_MAX ? DELTAFS_ERR_NAME : DELTAFS_ERR_FOLDER, path);
+    return ns->shared ? create_shared(ns, &last, mode) : create_here(ns, &last, path, mode);
+}
+
+static int create_file(deltafs_namespace *ns, const char *path, uint32_t mode)
+{
+    int status;
+
+    do
+        status = try_create_file(ns, path, mode);
+    while (shared_again(ns, &status));
+    return status;
 }
 
 int deltafs_namespace_create(deltafs_namespace *ns, const char *path, uint32_t mode, int flags)
@@ -146,6 +198,71 @@ int deltafs_namespace_create(deltafs_namespace *ns, const char *path, uint32_t m
     return ns_end(ns, flags & O_EXCL ? create_new(ns, path, ENTRY_FILE, mode, "") : create_file(ns, path, mode));
 }
 
+/* Some of many names in a folder, for which there is room. */
+static int create_some(deltafs_namespace *ns, const char *below, const char *const *names, size_t n, uint32_t mode)
+{
+    struct last last;
+    size_t count;
+    int status = walk_to_parent(ns, &ns->walk, below, &last);
+
+    if (status == DELTAFS_OK && ns->shared) {
+        const struct inode first = ns_new_inodes(ns, ENTRY_FILE, mode, n);
+        return shared_create(ns, walk_folders(&ns->walk, &count), names, n, &first);
+    }
+    for (size_t i = 0; i < n && status == DELTAFS_OK; i++) {
+        last = (struct last){.text = names[i], .size = strlen(names[i])};
+        status = create_here(ns, &last, names[i], mode);
+    }
+    return status;
+}
+
+static int check_names(deltafs_namespace *ns, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        size_t size = names[i] ? strlen(names[i]) : 0;
+        if (size == 0 || strchr(names[i], '/') || strcmp(names[i], ".") == 0 || strcmp(names[i], "..") == 0)
+            return ns_fail(ns, DELTAFS_ERR_INVALID, size > 0 ? names[i] : "");
+        if (size > ENTRY_NAME_MAX)
+            return ns_fail(ns, DELTAFS_ERR_NAME, names[i]);
+    }
+    return DELTAFS_OK;
+}
+
+/* The path of a name in the folder is enough to go there, and stays known. */
+static int create_many(deltafs_namespace *ns, const char *folder, const char *const *names, size_t n, uint32_t mode)
+{
+    char below[PATH_MAX];
+    int status = check_names(ns, names, n);
+
+    if (status != DELTAFS_OK)
+        return status;
+    if ((size_t)snprintf(below, sizeof below, "%s/-", folder) >= sizeof below)
+        return ns_fail(ns, DELTAFS_ERR_NAME, folder);
+    for (size_t some; n > 0 && status == DELTAFS_OK; names += some, n -= some) {
+        some = n < CREATE_SOME ? n : CREATE_SOME;
+        status = ns->shared ? DELTAFS_OK : ns_make_room(ns);
+        if (status != DELTAFS_OK)
+            break;
+        do
+            status = create_some(ns, below, names, some, mode);
+        while (shared_again(ns, &status));
+    }
+    return status;
+}
+
+int deltafs_namespace_create_many(deltafs_namespace *ns, const char *folder, const char *const *names, size_t n,
+                                  uint32_t mode)
+{
+    static const char call[] = "deltafs_namespace_create_many";
+    int status = ns_begin(ns, call, 1);
+
+    if (status != DELTAFS_OK)
+        return status;
+    if (!folder || !*folder || (!names && n > 0))
+        return ns_end(ns, ns_no_argument(ns, call, "folder and names"));
+    return ns_end(ns, create_many(ns, folder, names, n, mode));
+}
+
 /* ---- Removing ---- */
 
 int deltafs_namespace_unlink(deltafs_namespace *ns, const char *path)
@@ -158,11 +275,13 @@ int deltafs_namespace_unlink(deltafs_namespace *ns, const char *path)
         return status;
     if (!path)
         return ns_end(ns, ns_no_argument(ns, call, "path"));
-    status = walk_to_existing(ns, &ns->walk, path, 0, &f);
-    if (status == DELTAFS_OK && f.inode.type == ENTRY_FOLDER)
-        status = ns_fail(ns, DELTAFS_ERR_FOLDER, path);
-    if (status == DELTAFS_OK)
-        ns_remove_items(ns, &ns->walk, &f, NULL);
+    do {
+        status = walk_to_existing(ns, &ns->walk, path, 0, &f);
+        if (status == DELTAFS_OK && f.inode.type == ENTRY_FOLDER)
+            status = ns_fail(ns, DELTAFS_ERR_FOLDER, path);
+        if (status == DELTAFS_OK)
+            ns_remove_items(ns, &ns->walk, &f, NULL);
+    } while (shared_again(ns, &status));
     return ns_end(ns, status);
 }
 
@@ -173,7 +292,7 @@ int ns_check_movable(deltafs_namespace *ns, const struct found *f, const char *p
     return f->last.size == 0 ? ns_fail(ns, DELTAFS_ERR_BUSY, path) : DELTAFS_OK;
 }
 
-static int remove_folder(deltafs_namespace *ns, const char *path)
+static int try_remove_folder(deltafs_namespace *ns, const char *path)
 {
     struct found f;
     int status = walk_to_existing(ns, &ns->walk, path, 0, &f);
@@ -186,6 +305,19 @@ static int remove_folder(deltafs_namespace *ns, const char *path)
         status = ns_check_empty(ns, &ns->walk, &f, path);
     if (status == DELTAFS_OK)
         ns_remove_items(ns, &ns->walk, &f, NULL);
+    return status;
+}
+
+static int remove_folder(deltafs_namespace *ns, const char *path)
+{
+    int status = shared_lock(ns);
+
+    if (status != DELTAFS_OK)
+        return status;
+    do
+        status = try_remove_folder(ns, path);
+    while (shared_again(ns, &status));
+    shared_unlock(ns);
     return status;
 }
 
@@ -260,9 +392,14 @@ int deltafs_namespace_set_attributes(deltafs_namespace *ns, const char *path, in
     if (!path || !attributes || (flags & ~AT_SYMLINK_NOFOLLOW) != 0)
         return ns_end(ns, ns_no_argument(ns, call, "path, attributes, and flags that are 0 or AT_SYMLINK_NOFOLLOW,"));
     status = sized_take(&a, attributes, sizeof a, call, &ns->error);
-    if (status == DELTAFS_OK)
+    if (status != DELTAFS_OK)
+        return ns_end(ns, status);
+    do {
         status = walk_to_existing(ns, &ns->walk, path, flags == 0, &f);
-    return ns_end(ns, status == DELTAFS_OK ? set_found(ns, &f, &a) : status);
+        if (status == DELTAFS_OK)
+            status = set_found(ns, &f, &a);
+    } while (shared_again(ns, &status));
+    return ns_end(ns, status);
 }
 
 /* ---- Looking ---- */
@@ -302,5 +439,5 @@ int deltafs_namespace_readlink(deltafs_namespace *ns, const char *path, char *ta
         return ns_end(ns, status);
     *size = f.item->target_size;
     memcpy(target, f.item->target, *size < room ? *size : room);
-    return DELTAFS_OK;
+    return ns_end(ns, DELTAFS_OK);
 }

@@ -1,5 +1,5 @@
 /* Commits: the bytes of files first, then the names that lead to them. */
-#include "namespace/namespace.h"
+#include "namespace/shared.h"
 
 int ns_break(deltafs_namespace *ns, int status)
 {
@@ -18,7 +18,7 @@ int ns_commit_data(deltafs_namespace *ns)
     return ns_break(ns, status);
 }
 
-static int commit_node(deltafs_namespace *ns, const struct name_node *node)
+static int commit_node(deltafs_namespace *ns, const struct name_node *node, enum commit_part part, int *has_some)
 {
     struct entry entry = {.parent = node->parent, .name = node->name, .name_size = node->name_size};
     int status = DELTAFS_OK;
@@ -29,20 +29,36 @@ static int commit_node(deltafs_namespace *ns, const struct name_node *node)
         entry.inode = i->inode;
         entry.target = i->target;
         entry.target_size = i->target_size;
-        if (i->is_dirty)
-            status = own_table_put(&ns->own, node->key, &entry, &ns->error);
+        if (!i->is_dirty || (part == COMMIT_ADDED && i->inode.type == ENTRY_REMOVED) ||
+            (part == COMMIT_REMOVED && i->inode.type != ENTRY_REMOVED))
+            continue;
+        status = own_table_put(&ns->own, node->key, &entry, &ns->error);
+        *has_some = 1;
     }
     return status;
 }
 
-static int commit_names(deltafs_namespace *ns)
+static int commit_names(deltafs_namespace *ns, enum commit_part part)
 {
     const struct name_node *node = name_node_at(&ns->names, ns->names.first_dirty);
-    int status = DELTAFS_OK;
+    int status = DELTAFS_OK, has_some = 0;
 
     for (; node && status == DELTAFS_OK; node = name_node_at(&ns->names, node->dirty))
-        status = commit_node(ns, node);
-    return status == DELTAFS_OK ? own_table_commit(&ns->own, ns_stamps(ns, 1), &ns->error) : status;
+        status = commit_node(ns, node, part, &has_some);
+    return status == DELTAFS_OK && has_some ? own_table_commit(&ns->own, ns_stamps(ns, 1), &ns->error) : status;
+}
+
+int ns_commit_names(deltafs_namespace *ns, enum commit_part part)
+{
+    if (ns->names.first_dirty == 0)
+        return DELTAFS_OK;
+    int status = ns_break(ns, commit_names(ns, part));
+    if (status != DELTAFS_OK)
+        return status;
+    tables_note_commit(&ns->tables, ns->own.number);
+    if (part != COMMIT_ADDED)
+        name_table_mark_clean(&ns->names);
+    return DELTAFS_OK;
 }
 
 int ns_commit(deltafs_namespace *ns)
@@ -51,19 +67,14 @@ int ns_commit(deltafs_namespace *ns)
 
     if (status == DELTAFS_OK)
         status = ns_commit_data(ns);
-    if (status != DELTAFS_OK || ns->names.first_dirty == 0)
-        return status;
-    status = ns_break(ns, commit_names(ns));
-    if (status == DELTAFS_OK) {
-        name_table_mark_clean(&ns->names);
-        tables_note_commit(&ns->tables, ns->own.number);
-    }
-    return status;
+    return status == DELTAFS_OK ? ns_commit_names(ns, COMMIT_ALL) : status;
 }
 
 int deltafs_namespace_commit(deltafs_namespace *ns)
 {
     int status = ns_begin(ns, "deltafs_namespace_commit", 1);
 
-    return status == DELTAFS_OK ? ns_end(ns, ns_commit(ns)) : status;
+    if (status != DELTAFS_OK)
+        return status;
+    return ns_end(ns, ns->shared ? shared_commit(ns) : ns_commit(ns));
 }

@@ -6,13 +6,14 @@
 #include <string.h>
 #include "base/number.h"
 #include "directory/read/iter.h"
-#include "namespace/namespace.h"
+#include "namespace/shared.h"
 
 /* What one table has of one id, or what was changed here. */
 struct source {
     struct table *table; /* NULL: changed here */
     struct table_reader *reader;
     deltafs_iter *iter;
+    struct shared_list *shared; /* what the owner of the id has of it; else NULL */
     struct entry_id parent;
     const uint8_t *bytes; /* the record that is next; NULL: none */
     size_t size;
@@ -117,6 +118,15 @@ static int next_changed(deltafs_namespace_list *l, struct source *s)
     return DELTAFS_OK;
 }
 
+static int next_shared(deltafs_namespace_list *l, struct source *s)
+{
+    int status = shared_list_next(l->ns, s->shared, &s->bytes, &s->size);
+
+    if (status == DELTAFS_OK && s->bytes)
+        s->hash = name_hash((const char *)s->bytes + ENTRY_HEADER_SIZE, s->bytes[1]);
+    return status;
+}
+
 /* Go on to the next record of the source's folder. */
 static int next_record(deltafs_namespace_list *l, struct source *s)
 {
@@ -124,6 +134,8 @@ static int next_record(deltafs_namespace_list *l, struct source *s)
     struct entry entry;
     int status;
 
+    if (s->shared)
+        return next_shared(l, s);
     if (!s->table)
         return next_changed(l, s);
     s->bytes = NULL;
@@ -156,6 +168,17 @@ static int add_source(deltafs_namespace_list *l, struct table *table, const stru
     return status == DELTAFS_OK ? next_record(l, s) : status;
 }
 
+static int add_shared(deltafs_namespace_list *l, const struct folder *folder)
+{
+    struct source *s = &l->source[l->sources];
+    int status = shared_list_open(l->ns, folder, &s->shared);
+
+    if (status != DELTAFS_OK)
+        return status;
+    l->sources++;
+    return next_shared(l, s);
+}
+
 static int open_sources(deltafs_namespace_list *l)
 {
     struct tables *t = &l->ns->tables;
@@ -165,6 +188,11 @@ static int open_sources(deltafs_namespace_list *l)
     l->source = calloc(most, sizeof *l->source);
     if (!l->source)
         return error_no_memory(&l->ns->error, most * sizeof *l->source, "a list of a folder");
+    if (l->ns->shared) {
+        for (size_t i = 0; i < l->folders && status == DELTAFS_OK; i++)
+            status = add_shared(l, &l->folder[i]);
+        return status;
+    }
     for (size_t i = 0; i < l->folders && status == DELTAFS_OK; i++) {
         status = keep_changed(l, &l->folder[i]);
         for (size_t k = 0; k < t->count && status == DELTAFS_OK; k++)
@@ -227,11 +255,11 @@ static int add_known(deltafs_namespace_list *l, uint32_t hash, const struct entr
     const struct name_table *t = &l->ns->names;
     int status = DELTAFS_OK, may_lack = l->ns->own.number != 0 && l->ns->clears != l->clears;
 
-    for (size_t i = 0; i < l->folders && status == DELTAFS_OK; i++) {
+    for (size_t i = 0; i < l->folders && !l->ns->shared && status == DELTAFS_OK; i++) {
         struct entry_name name = name_in(&l->folder[i], hash, e->name, e->name_size);
         struct name_node *node = NULL;
         if (may_lack)
-            status = ns_load_node(l->ns, &name, &node);
+            status = ns_load_node(l->ns, &name, 0, &node);
         else
             node = name_table_find(t, &name);
         for (const struct name_item *k = node ? name_item_at(t, node->items) : NULL; k && status == DELTAFS_OK;
@@ -270,8 +298,7 @@ static int next_name(deltafs_namespace_list *l, struct inode *shown)
     return status;
 }
 
-/* The next name that something has; type ENTRY_REMOVED at the end. */
-static int next_shown(deltafs_namespace_list *l, struct inode *shown)
+int list_next(deltafs_namespace_list *l, struct inode *shown)
 {
     int status = DELTAFS_OK;
 
@@ -289,11 +316,30 @@ static int next_shown(deltafs_namespace_list *l, struct inode *shown)
 
 /* ---- Lists ---- */
 
-/* Of the folder that the walk is in. */
-static int list_create(deltafs_namespace *ns, const struct walk *w, deltafs_namespace_list **out)
+const char *list_name(const deltafs_namespace_list *l)
 {
-    size_t count;
-    const struct folder *folder = walk_folders(w, &count);
+    return l->name;
+}
+
+void list_destroy(deltafs_namespace_list *l)
+{
+    if (!l)
+        return;
+    for (size_t i = 0; i < l->sources; i++) {
+        deltafs_iter_close(l->source[i].iter);
+        table_reader_release(l->source[i].reader);
+        shared_list_close(l->ns, l->source[i].shared);
+    }
+    kept_fini(&l->changed);
+    kept_fini(&l->group);
+    free(l->folder);
+    free(l->source);
+    free(l->version);
+    free(l);
+}
+
+int list_create(deltafs_namespace *ns, const struct folder *folder, size_t count, deltafs_namespace_list **out)
+{
     deltafs_namespace_list *l = calloc(1, sizeof *l);
     struct folder *copy = malloc(count * sizeof *copy);
 
@@ -309,24 +355,46 @@ static int list_create(deltafs_namespace *ns, const struct walk *w, deltafs_name
     if (status == DELTAFS_OK)
         *out = l;
     else
-        deltafs_namespace_list_close(l);
+        list_destroy(l);
+    return status;
+}
+
+/* Of the folder that the walk is in. */
+static int list_walk(deltafs_namespace *ns, const struct walk *w, deltafs_namespace_list **out)
+{
+    size_t count;
+    const struct folder *folder = walk_folders(w, &count);
+
+    return list_create(ns, folder, count, out);
+}
+
+/* DELTAFS_ERR_NOT_EMPTY if something is in the walk's last folder. If it is empty, other ranks put nothing into it any
+ * more. */
+static int check_level(deltafs_namespace *ns, const struct walk *w, const char *path)
+{
+    deltafs_namespace_list *l = NULL;
+    struct inode shown;
+    size_t count;
+    const struct folder *folder = walk_folders(w, &count);
+
+    if (ns->shared)
+        return shared_seal(ns, folder, count, path);
+    int status = list_create(ns, folder, count, &l);
+    if (status == DELTAFS_OK)
+        status = list_next(l, &shown);
+    if (status == DELTAFS_OK && shown.type != ENTRY_REMOVED)
+        status = ns_fail(ns, DELTAFS_ERR_NOT_EMPTY, path);
+    list_destroy(l);
     return status;
 }
 
 int ns_check_empty(deltafs_namespace *ns, struct walk *w, const struct found *f, const char *path)
 {
     size_t folders = w->folders, levels = w->levels;
-    deltafs_namespace_list *l = NULL;
-    struct inode shown;
     int status = walk_enter(ns, w, f);
 
     if (status == DELTAFS_OK)
-        status = list_create(ns, w, &l);
-    if (status == DELTAFS_OK)
-        status = next_shown(l, &shown);
-    if (status == DELTAFS_OK && shown.type != ENTRY_REMOVED)
-        status = ns_fail(ns, DELTAFS_ERR_NOT_EMPTY, path);
-    deltafs_namespace_list_close(l);
+        status = check_level(ns, w, path);
     w->folders = folders;
     w->levels = levels;
     return status;
@@ -347,7 +415,7 @@ int deltafs_namespace_list_open(deltafs_namespace *ns, const char *path, deltafs
         status = ns_fail(ns, DELTAFS_ERR_NOT_FOLDER, path);
     if (status == DELTAFS_OK)
         status = walk_enter(ns, &ns->walk, &f);
-    return ns_end(ns, status == DELTAFS_OK ? list_create(ns, &ns->walk, out) : status);
+    return ns_end(ns, status == DELTAFS_OK ? list_walk(ns, &ns->walk, out) : status);
 }
 
 int deltafs_namespace_list_next(deltafs_namespace_list *l, const struct deltafs_namespace_entry **entry)
@@ -362,27 +430,23 @@ int deltafs_namespace_list_next(deltafs_namespace_list *l, const struct deltafs_
     int status = ns_begin(l->ns, call, 0);
     if (status != DELTAFS_OK)
         return status;
-    status = next_shown(l, &shown);
+    status = list_next(l, &shown);
     if (status != DELTAFS_OK)
         return ns_end(l->ns, status);
     inode_to_stat(ns_current(l->ns, &shown), &l->entry.stat);
     *entry = shown.type != ENTRY_REMOVED ? &l->entry : NULL;
-    return DELTAFS_OK;
+    return ns_end(l->ns, DELTAFS_OK);
 }
 
 int deltafs_namespace_list_close(deltafs_namespace_list *l)
 {
     if (!l)
         return DELTAFS_OK;
-    for (size_t i = 0; i < l->sources; i++) {
-        deltafs_iter_close(l->source[i].iter);
-        table_reader_release(l->source[i].reader);
-    }
-    kept_fini(&l->changed);
-    kept_fini(&l->group);
-    free(l->folder);
-    free(l->source);
-    free(l->version);
-    free(l);
+    deltafs_namespace *ns = l->ns;
+    if (ns->shared)
+        shared_begin(ns);
+    list_destroy(l);
+    if (ns->shared)
+        shared_end(ns);
     return DELTAFS_OK;
 }

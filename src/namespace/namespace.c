@@ -87,6 +87,8 @@ int ns_begin(deltafs_namespace *ns, const char *call, int is_change)
 {
     if (!ns)
         return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID, "%s: no namespace", call);
+    if (ns->shared)
+        shared_begin(ns);
     if (is_change && ns->is_snapshot)
         return ns_end(
             ns, error_set(&ns->error, DELTAFS_ERR_MODE, "%s: %s is a snapshot, which never changes", call, ns->path));
@@ -97,6 +99,12 @@ int ns_begin(deltafs_namespace *ns, const char *call, int is_change)
         ns->error = ns->broken;
         return ns_end(ns, ns->error.status);
     }
+    int status = ns->shared ? DELTAFS_OK : ns_make_room(ns);
+    return status == DELTAFS_OK ? status : ns_end(ns, status);
+}
+
+int ns_make_room(deltafs_namespace *ns)
+{
     if (name_table_left(&ns->names) >= NAMES_RESERVE + ns->opens * FILE_RESERVE)
         return DELTAFS_OK;
     int status = ns_commit(ns);
@@ -105,13 +113,15 @@ int ns_begin(deltafs_namespace *ns, const char *call, int is_change)
         ns->clears++;
         ns_forget_walks(ns);
     }
-    return ns_end(ns, status);
+    return status;
 }
 
 int ns_end(deltafs_namespace *ns, int status)
 {
     if (status != DELTAFS_OK)
         *deltafs_private_thread_error() = ns->error;
+    if (ns->shared)
+        shared_end(ns);
     return status;
 }
 
@@ -243,8 +253,7 @@ static int open_parts(deltafs_namespace *ns, int flags, const deltafs_options *o
     return status;
 }
 
-/* Free all; returns the first error. */
-static int ns_free(deltafs_namespace *ns, struct error *e)
+int ns_free(deltafs_namespace *ns, struct error *e)
 {
     ns_free_files(ns);
     tables_fini(&ns->tables);
@@ -324,6 +333,8 @@ int deltafs_namespace_close(deltafs_namespace *ns)
 
     if (!ns)
         return DELTAFS_OK;
+    if (ns->shared)
+        return shared_close(ns);
     int status = ns->broken.status;
     if (status == DELTAFS_OK)
         status = ns_commit(ns);

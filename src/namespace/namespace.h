@@ -15,6 +15,7 @@
  *     list.c        the entries of a folder
  *     commit.c      from the names in memory to the table
  *     namespace.c   open, close, messages
+ *     shared.c      all of this by the ranks of a job together: see shared.h
  *
  * A public function begins with ns_begin, which makes room for the names that it will look up: pointers to nodes and
  * items are then valid until it returns. It ends with ns_end. */
@@ -61,6 +62,7 @@ struct found {
 };
 
 struct open_file;
+struct shared;
 #define OPEN_BUCKETS 256
 
 struct deltafs_namespace {
@@ -79,6 +81,8 @@ struct deltafs_namespace {
     uint64_t first_stamp;         /* after this */
     struct tables tables;
     struct own_table own;
+    struct shared *shared; /* of a client: the ranks that share the namespace, and who owns what */
+    struct shared *job;    /* of a store: the same */
     struct walk walk, other;
     struct open_file *open[OPEN_BUCKETS]; /* by id */
     size_t opens;
@@ -87,11 +91,15 @@ struct deltafs_namespace {
 
 /* Begin a call, which changes something if `is_change`. */
 int ns_begin(deltafs_namespace *ns, const char *call, int is_change);
+/* Make room for some more names; those that were looked up may be forgotten. */
+int ns_make_room(deltafs_namespace *ns);
 /* End a call: a failing one leaves its message with the thread, too. Returns `status`. */
 int ns_end(deltafs_namespace *ns, int status);
 /* The error of a call with a path within the namespace. */
 int ns_fail(deltafs_namespace *ns, int status, const char *path);
 int ns_no_argument(deltafs_namespace *ns, const char *call, const char *argument);
+/* Free all; returns the first error. */
+int ns_free(deltafs_namespace *ns, struct error *e);
 
 /* Open a namespace; below a new one are these layers (NULL: none), and it has the `uuid` if that is not NULL. */
 int ns_open(const char *path, int flags, const deltafs_options *options, const uint8_t *uuid,
@@ -112,8 +120,8 @@ int walk_to_parent(deltafs_namespace *ns, struct walk *w, const char *path, stru
 int walk_to(deltafs_namespace *ns, struct walk *w, const char *path, int follows, struct found *out);
 /* The same; something must be there. */
 int walk_to_existing(deltafs_namespace *ns, struct walk *w, const char *path, int follows, struct found *out);
-/* The node of a name, with all that is known of it. */
-int ns_load_node(deltafs_namespace *ns, const struct entry_name *name, struct name_node **out);
+/* The node of a name, with all that is known of it. `is_way`: only to go on, if it is a folder or a link. */
+int ns_load_node(deltafs_namespace *ns, const struct entry_name *name, int is_way, struct name_node **out);
 /* Go down into the folder that was found. */
 int walk_enter(deltafs_namespace *ns, struct walk *w, const struct found *f);
 
@@ -155,8 +163,9 @@ int inode_show(struct inode *shown, const struct inode *i);
 /* Give a name this state of an entry, to be committed. */
 int ns_put(deltafs_namespace *ns, const struct entry_name *name, const struct inode *inode, const char *target,
            size_t target_size);
-/* A new entry. */
+/* A new entry; the first of `n`, which have ids and stamps that follow each other. */
 struct inode ns_new_inode(deltafs_namespace *ns, uint8_t type, uint32_t mode);
+struct inode ns_new_inodes(deltafs_namespace *ns, uint8_t type, uint32_t mode, size_t n);
 /* Remove all that has the name, except the entry `kept` (NULL: none). */
 void ns_remove_items(deltafs_namespace *ns, const struct walk *w, const struct found *f, const struct entry_id *kept);
 /* The entry has this name no more. */
@@ -166,6 +175,11 @@ int ns_check_movable(deltafs_namespace *ns, const struct found *f, const char *p
 
 /* ---- list.c ---- */
 
+/* A list of what is in these folders; its next entry, type ENTRY_REMOVED at the end, and its name. */
+int list_create(deltafs_namespace *ns, const struct folder *folder, size_t count, deltafs_namespace_list **out);
+int list_next(deltafs_namespace_list *l, struct inode *shown);
+const char *list_name(const deltafs_namespace_list *l);
+void list_destroy(deltafs_namespace_list *l);
 /* DELTAFS_ERR_NOT_EMPTY if something is in the folder. */
 int ns_check_empty(deltafs_namespace *ns, struct walk *w, const struct found *f, const char *path);
 
@@ -174,8 +188,19 @@ int ns_check_empty(deltafs_namespace *ns, struct walk *w, const struct found *f,
 /* Commit all that was changed; or the bytes of files only, so that they can be read. */
 int ns_commit(deltafs_namespace *ns);
 int ns_commit_data(deltafs_namespace *ns);
+/* Commit names only: all that was changed, or in two commits, first what was added and then what was removed. */
+enum commit_part { COMMIT_ALL, COMMIT_ADDED, COMMIT_REMOVED };
+int ns_commit_names(deltafs_namespace *ns, enum commit_part part);
 /* After a failure that may have lost changes: nothing can be changed any more. Returns the status. */
 int ns_break(deltafs_namespace *ns, int status);
+
+/* ---- shared.c: of a client of a namespace that is shared ---- */
+
+/* Begin a call; end it. */
+void shared_begin(deltafs_namespace *ns);
+void shared_end(deltafs_namespace *ns);
+/* Collective. */
+int shared_close(deltafs_namespace *ns);
 
 /* ---- open_file.c ---- */
 
@@ -185,6 +210,8 @@ const struct inode *ns_current(const deltafs_namespace *ns, const struct inode *
 void ns_note_removed(deltafs_namespace *ns, const struct entry_id *id);
 void ns_note_moved(deltafs_namespace *ns, const struct inode *inode, const struct entry_name *to);
 void ns_note_attributes(deltafs_namespace *ns, const struct inode *inode);
+/* Read a chunk of bytes that this writer has written, committed or not. */
+int ns_read_own_chunk(deltafs_namespace *ns, const struct entry_id *place, size_t size, uint8_t *to);
 /* Write the bytes of all open files that were changed. */
 int ns_flush_files(deltafs_namespace *ns);
 void ns_free_files(deltafs_namespace *ns);

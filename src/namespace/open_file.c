@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/sized.h"
-#include "namespace/namespace.h"
+#include "namespace/shared.h"
 
 struct open_file {
     struct open_file *next; /* in its bucket */
@@ -141,14 +141,22 @@ static size_t chunk_bytes(const struct open_file *f, uint64_t chunk)
     return left < CHUNK_SIZE ? (size_t)left : CHUNK_SIZE;
 }
 
+int ns_read_own_chunk(deltafs_namespace *ns, const struct entry_id *place, size_t size, uint8_t *to)
+{
+    int status = place->number > ns->own.data_label ? ns_commit_data(ns) : DELTAFS_OK;
+
+    return status == DELTAFS_OK ? tables_read_chunk(&ns->tables, place, size, to, &ns->error) : status;
+}
+
 static int read_chunk(deltafs_namespace *ns, const struct open_file *f, uint64_t chunk, uint8_t *to)
 {
     struct entry_id place = {f->inode.data.table, f->inode.data.number + chunk};
-    int is_pending = place.table == ns->own.number && place.number > ns->own.data_label;
-    int status = is_pending ? ns_commit_data(ns) : DELTAFS_OK;
+    size_t size = chunk_bytes(f, chunk);
 
-    return status == DELTAFS_OK ? tables_read_chunk(&ns->tables, &place, chunk_bytes(f, chunk), to, &ns->error)
-                                : status;
+    if (place.table == ns->own.number)
+        return ns_read_own_chunk(ns, &place, size, to);
+    return ns->shared ? shared_read(ns, &place, size, to)
+                      : tables_read_chunk(&ns->tables, &place, size, to, &ns->error);
 }
 
 /* Have all bytes in memory. */
@@ -229,6 +237,29 @@ static int set_size(deltafs_namespace *ns, struct open_file *f, uint64_t size)
     return DELTAFS_OK;
 }
 
+/* Note a file's new state under its name. If it does not have that any more, another rank has renamed it, which ends
+ * with the lock, or removed it. */
+static int put_state(deltafs_namespace *ns, struct open_file *f)
+{
+    struct entry_name name = {f->parent, f->key, f->name, f->name_size};
+
+    if (!ns->shared)
+        return ns_put(ns, &name, &f->inode, "", 0);
+    int status = shared_put_data(ns, &name, &f->inode);
+    if (status != SHARED_STALE)
+        return status;
+    status = shared_lock(ns);
+    if (status != DELTAFS_OK)
+        return status;
+    name = (struct entry_name){f->parent, f->key, f->name, f->name_size};
+    status = shared_put_data(ns, &name, &f->inode);
+    shared_unlock(ns);
+    if (status != SHARED_STALE)
+        return status;
+    f->is_removed = 1;
+    return DELTAFS_OK;
+}
+
 /* Write the bytes of a file that has changed, and note its new state under its name. */
 static int flush_file(deltafs_namespace *ns, struct open_file *f)
 {
@@ -251,8 +282,7 @@ static int flush_file(deltafs_namespace *ns, struct open_file *f)
     if (status != DELTAFS_OK)
         return status;
     f->inode.stamp = ns_stamps(ns, 1);
-    const struct entry_name name = {f->parent, f->key, f->name, f->name_size};
-    status = ns_put(ns, &name, &f->inode, "", 0);
+    status = put_state(ns, f);
     f->is_changed = status != DELTAFS_OK;
     return status;
 }
@@ -295,8 +325,13 @@ static int open_path(deltafs_namespace *ns, const char *path, int flags, uint32_
                      struct deltafs_namespace_file *h)
 {
     struct found f;
-    int status = find_or_create(ns, path, flags, mode, &f);
+    int status;
 
+    if (ns->shared)
+        ns->shared->assumes_new = (flags & O_CREAT) && (flags & O_EXCL);
+    do
+        status = find_or_create(ns, path, flags, mode, &f);
+    while (shared_again(ns, &status));
     if (status != DELTAFS_OK)
         return status;
     struct entry_name name = f.node ? node_name(f.node) : walk_name(&ns->walk, &f, 0);
@@ -363,8 +398,10 @@ int deltafs_namespace_file_write(deltafs_namespace_file *h, uint64_t offset, con
 {
     int status = file_begin(h, "deltafs_namespace_file_write", h && h->can_write && bytes);
 
-    if (status != DELTAFS_OK || size == 0)
+    if (status != DELTAFS_OK)
         return status;
+    if (size == 0)
+        return ns_end(h->ns, DELTAFS_OK);
     struct open_file *f = h->file;
     if (h->is_append)
         offset = f->inode.size;
@@ -402,11 +439,12 @@ int deltafs_namespace_file_close(deltafs_namespace_file *h)
     int status = ns_begin(ns, "deltafs_namespace_file_close", 0);
     free(h);
     if (--f->users > 0)
-        return status;
+        return status == DELTAFS_OK ? ns_end(ns, status) : status;
+    int has_begun = status == DELTAFS_OK;
     if (status == DELTAFS_OK)
         status = flush_file(ns, f);
     if (f->is_changed && !f->is_removed)
         ns_break(ns, status);
     free_file(ns, f);
-    return ns_end(ns, status);
+    return has_begun ? ns_end(ns, status) : status;
 }

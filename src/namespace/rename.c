@@ -1,5 +1,5 @@
 /* Renaming: each entry that has the name leaves it, and gets the other. What is in a folder does not change. */
-#include "namespace/namespace.h"
+#include "namespace/shared.h"
 
 /* Whether the walk has come through a folder with this id. */
 static int walk_has(const struct walk *w, const struct entry_id *id)
@@ -34,6 +34,8 @@ static int move_item(deltafs_namespace *ns, struct name_node *node, struct name_
     if (status != DELTAFS_OK)
         return status;
     ns_note_moved(ns, &inode, to);
+    if (ns->shared)
+        shared_note_moved(ns, &inode, to);
     ns_leave(ns, node, item);
     return DELTAFS_OK;
 }
@@ -58,7 +60,7 @@ static int move_items(deltafs_namespace *ns, const struct found *from, const str
     return status;
 }
 
-static int rename_paths(deltafs_namespace *ns, const char *from, const char *to)
+static int try_rename(deltafs_namespace *ns, const char *from, const char *to)
 {
     struct found a, b;
     int status = walk_to_existing(ns, &ns->walk, from, 0, &a);
@@ -77,6 +79,19 @@ static int rename_paths(deltafs_namespace *ns, const char *from, const char *to)
     struct entry_name name = walk_name(&ns->other, &b, 0);
     ns_remove_items(ns, &ns->other, &b, &a.inode.id);
     return move_items(ns, &a, &name);
+}
+
+static int rename_paths(deltafs_namespace *ns, const char *from, const char *to)
+{
+    int status = shared_lock(ns);
+
+    if (status != DELTAFS_OK)
+        return status;
+    do
+        status = try_rename(ns, from, to);
+    while (shared_again(ns, &status));
+    shared_unlock(ns);
+    return status;
 }
 
 int deltafs_namespace_rename(deltafs_namespace *ns, const char *from, const char *to)

@@ -1,7 +1,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include "namespace/namespace.h"
+#include "namespace/shared.h"
 
 #define LINKS_MAX 40
 
@@ -104,15 +104,21 @@ int inode_show(struct inode *shown, const struct inode *i)
     return 1;
 }
 
-/* Whether nothing that is committed can have the name: this writer has created its folder since it began. */
+/* Whether nothing that is committed can have the name: this writer, or its job, has created its folder since it began.
+ */
 static int is_new(const deltafs_namespace *ns, const struct entry_name *name)
 {
-    return ns->own.number != 0 && name->parent.table == ns->own.number && name->parent.number > ns->first_stamp &&
+    const struct entry_id *folder = &name->parent;
+
+    return ns->own.number != 0 && folder->number > ns->first_stamp &&
+           (ns->job ? shared_has_table(ns->job, folder->table) : folder->table == ns->own.number) &&
            !name_filter_has(&ns->committed, name->key);
 }
 
-int ns_load_node(deltafs_namespace *ns, const struct entry_name *name, struct name_node **out)
+int ns_load_node(deltafs_namespace *ns, const struct entry_name *name, int is_way, struct name_node **out)
 {
+    if (ns->shared)
+        return shared_load(ns, name, is_way, out);
     struct name_node *n = name_table_get(&ns->names, name);
 
     if (!n)
@@ -136,7 +142,7 @@ static int look_at_root(deltafs_namespace *ns, struct found *out)
 {
     struct entry_name name = root_name();
     struct name_node *node;
-    int status = ns_load_node(ns, &name, &node);
+    int status = ns_load_node(ns, &name, 0, &node);
 
     out->inode = ns->root;
     if (status == DELTAFS_OK && node->items != 0)
@@ -145,7 +151,7 @@ static int look_at_root(deltafs_namespace *ns, struct found *out)
 }
 
 /* Look up a name in the last level's folder. */
-static int walk_look(deltafs_namespace *ns, const struct walk *w, const struct last *last, const char *path,
+static int walk_look(deltafs_namespace *ns, const struct walk *w, const struct last *last, const char *path, int is_way,
                      struct found *out)
 {
     struct name_node *node;
@@ -161,7 +167,7 @@ static int walk_look(deltafs_namespace *ns, const struct walk *w, const struct l
     walk_folders(w, &count);
     for (size_t i = 0; i < count && status == DELTAFS_OK; i++) {
         struct entry_name name = walk_name(w, out, i);
-        status = ns_load_node(ns, &name, &node);
+        status = ns_load_node(ns, &name, is_way, &node);
         if (status == DELTAFS_OK)
             show_items(ns, node, out);
     }
@@ -185,7 +191,7 @@ static int begin_link(deltafs_namespace *ns, struct walk *w, const struct found 
 static int walk_down(deltafs_namespace *ns, struct walk *w, const struct last *last, const char *path)
 {
     struct found f;
-    int status = walk_look(ns, w, last, path, &f);
+    int status = walk_look(ns, w, last, path, 1, &f);
 
     if (status != DELTAFS_OK)
         return status;
@@ -290,7 +296,7 @@ int walk_to(deltafs_namespace *ns, struct walk *w, const char *path, int follows
     int status = walk_to_parent(ns, w, path, &last);
 
     while (status == DELTAFS_OK) {
-        status = walk_look(ns, w, &last, path, out);
+        status = walk_look(ns, w, &last, path, 0, out);
         if (status != DELTAFS_OK || out->inode.type != ENTRY_LINK || (!follows && !last.is_folder))
             break;
         const struct name_item *link = out->item;

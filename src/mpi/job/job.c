@@ -24,6 +24,7 @@ enum job_call { JOB_EPOCH_END = 1, JOB_CLOSE = 2, JOB_EPOCH_WAIT = 3, JOB_SET_AT
 /* ---- Open directories ---- */
 
 static struct job *open_jobs;
+static struct job_other *open_others;
 static pthread_mutex_t open_jobs_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void job_register(struct job *j)
@@ -44,7 +45,26 @@ static void job_unregister(struct job *j)
     pthread_mutex_unlock(&open_jobs_lock);
 }
 
-/* Serve the directories that no call is in. Returns whether there was anything to do. */
+void job_register_other(struct job_other *o)
+{
+    pthread_mutex_lock(&open_jobs_lock);
+    o->next = open_others;
+    open_others = o;
+    pthread_mutex_unlock(&open_jobs_lock);
+}
+
+void job_unregister_other(struct job_other *o)
+{
+    pthread_mutex_lock(&open_jobs_lock);
+    struct job_other **at = &open_others;
+    while (*at && *at != o)
+        at = &(*at)->next;
+    if (*at)
+        *at = o->next;
+    pthread_mutex_unlock(&open_jobs_lock);
+}
+
+/* Serve what no call is in. Returns whether there was anything to do. */
 static int job_serve_others(void)
 {
     int has_moved = 0;
@@ -56,6 +76,11 @@ static int job_serve_others(void)
             if (j->shuffle)
                 has_moved |= shuffle_progress(j->shuffle);
             pthread_mutex_unlock(&j->lock);
+        }
+    for (struct job_other *o = open_others; o; o = o->next)
+        if (pthread_mutex_trylock(&o->lock) == 0) {
+            has_moved |= o->serve(o);
+            pthread_mutex_unlock(&o->lock);
         }
     pthread_mutex_unlock(&open_jobs_lock);
     return has_moved;
@@ -77,12 +102,12 @@ void job_wait(void *arg)
 
 /* The thread that serves other ranks, where the option progress asks for it: looks again soon while there is something
  * to do, later if not. */
-static void *job_thread(void *arg)
+static void *job_thread_run(void *arg)
 {
     struct timespec nap = {.tv_nsec = THREAD_NAP_MIN};
-    struct job *j = arg;
+    struct job_thread *t = arg;
 
-    while (!atomic_load(&j->is_closing)) {
+    while (!atomic_load(&t->is_closing)) {
         nap.tv_nsec = job_serve_others() ? THREAD_NAP_MIN : 2 * nap.tv_nsec;
         if (nap.tv_nsec > THREAD_NAP_MAX)
             nap.tv_nsec = THREAD_NAP_MAX;
@@ -91,7 +116,7 @@ static void *job_thread(void *arg)
     return NULL;
 }
 
-int job_start_thread(struct job *j, struct error *e)
+int job_start_thread(struct job_thread *t, struct error *e)
 {
     int level = MPI_THREAD_SINGLE;
 
@@ -100,18 +125,18 @@ int job_start_thread(struct job *j, struct error *e)
         return error_set(e, DELTAFS_ERR_OPTION,
                          "option progress: a thread needs MPI_THREAD_MULTIPLE, which MPI_Init_thread did not give; ask "
                          "it for that level, or leave progress=calls");
-    int status = thread_start(&j->thread, job_thread, j, e);
-    j->has_thread = status == DELTAFS_OK;
+    int status = thread_start(&t->thread, job_thread_run, t, e);
+    t->is_running = status == DELTAFS_OK;
     return status;
 }
 
-void job_stop_thread(struct job *j)
+void job_stop_thread(struct job_thread *t)
 {
-    if (!j->has_thread)
+    if (!t->is_running)
         return;
-    atomic_store(&j->is_closing, 1);
-    pthread_join(j->thread, NULL);
-    j->has_thread = 0;
+    atomic_store(&t->is_closing, 1);
+    pthread_join(t->thread, NULL);
+    t->is_running = 0;
 }
 
 /* ---- Shuffle ---- */
@@ -555,7 +580,7 @@ static int job_close(void *ctx, struct error *e)
     struct job *j = ctx;
     uint64_t pending;
 
-    job_stop_thread(j);
+    job_stop_thread(&j->thread);
     pthread_mutex_lock(&j->lock);
     int status = job_meet(j, JOB_CLOSE, 0, &pending, e);
     if (status == DELTAFS_OK)

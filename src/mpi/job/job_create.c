@@ -265,7 +265,7 @@ static int job_make(struct job *j, struct job_plan *plan, deltafs_dir **out, str
         return DELTAFS_OK;
     }
     /* Files must be closed on all ranks before they are removed: some network file systems keep open ones. */
-    job_stop_thread(j);
+    job_stop_thread(&j->thread);
     deltafs_private_dir_free(d);
     deltafs_private_writer_return_lease(j->writer, &lease);
     job_close_own(j, ignored);
@@ -293,7 +293,7 @@ static int job_create(struct job *j, struct job_call *call, int *has_indexes, de
         status = job_open_shuffle(j, &plan, e);
     j->has_stats = status == DELTAFS_OK && plan.has_stats;
     if (status == DELTAFS_OK && plan.has_thread && j->shuffle) {
-        job_start_thread(j, e);
+        job_start_thread(&j->thread, e);
         status = mpi_agree(&j->group, e);
     }
     if (status == DELTAFS_OK)
@@ -366,7 +366,7 @@ static int job_open_to_write(const char *name, MPI_Comm comm, struct job_call ca
         return status;
     if (status == DELTAFS_ERR_EXISTS || status == DELTAFS_ERR_BUSY)
         job_blame_launcher(&own);
-    job_stop_thread(j);
+    job_stop_thread(&j->thread);
     job_close_shuffle(j);
     job_free(j);
     *e = own;

@@ -5,6 +5,7 @@
 #include <deltafs/deltafs_mpi.h>
 #include "base/path.h"
 #include "mpi/job/job.h"
+#include "mpi/job/job_call.h"
 #include "mpi/job/logical_job.h"
 
 int logical_job_create(MPI_Comm comm, struct logical_job **out, struct error *e)
@@ -28,47 +29,17 @@ void logical_job_destroy(struct rank_group *group)
 
 /* ---- Opening ---- */
 
-/* Rank 0's call as the others get it: its flags, and as texts the absolute path and the value of each option. An error
- * in deltafs.conf beside the file is reported when the file is closed. */
-static int call_encode(const struct logical_job *j, int flags, const deltafs_options *given, deltafs_options *o,
-                       struct bytes *out, struct error *e)
+/* Rank 0: all options of the call, in `o`. An error in deltafs.conf beside the file is reported when the file is
+ * closed.
+ */
+static int call_options(const struct logical_job *j, int flags, const deltafs_options *given, deltafs_options *o,
+                        struct error *e)
 {
-    const struct deltafs_option_info *row;
-
     if (given && deltafs_private_options_copy(o, given, e) != DELTAFS_OK)
         return e->status;
     if ((flags & O_ACCMODE) != O_RDONLY)
         deltafs_folder_options(j->path, o);
-    int status = bytes_append(out, &flags, sizeof flags, e);
-    if (status == DELTAFS_OK)
-        status = bytes_append(out, j->path, strlen(j->path) + 1, e);
-    for (size_t i = 0; (row = deltafs_option_at(i)) && status == DELTAFS_OK; i++) {
-        const char *value;
-        deltafs_options_get(o, row->name, &value);
-        status = bytes_append(out, value, strlen(value) + 1, e);
-    }
-    return status;
-}
-
-/* Collective: rank 0's call to all, which *path refers to elsewhere; `o` gets its options. */
-static int call_share(struct logical_job *j, const char **path, int *flags, const deltafs_options *given,
-                      deltafs_options *o, struct bytes *call, struct error *e)
-{
-    const struct deltafs_option_info *row;
-
-    if (j->group.rank == 0 && e->status == DELTAFS_OK)
-        e->status = call_encode(j, *flags, given, o, call, e);
-    int status = mpi_broadcast_bytes(&j->group, call, e);
-    if (status != DELTAFS_OK || e->status != DELTAFS_OK)
-        return status;
-    const char *text = (const char *)call->buffer.bytes + sizeof *flags;
-    memcpy(flags, call->buffer.bytes, sizeof *flags);
-    *path = j->group.rank == 0 ? *path : text;
-    for (size_t i = 0; (row = deltafs_option_at(i)) && e->status == DELTAFS_OK; i++) {
-        text += strlen(text) + 1;
-        e->status = error_of_call(deltafs_options_set(o, row->name, text), e);
-    }
-    return status;
+    return DELTAFS_OK;
 }
 
 /* Rank 0: what the close needs of the opening. */
@@ -145,7 +116,11 @@ static int job_open_logical(struct logical_job *j, const char *path, int flags, 
         e->status = error_of_call(deltafs_options_create(&o), e);
     if (e->status == DELTAFS_OK && j->group.rank == 0)
         job_keep_call(j, path, given ? given : o, e);
-    int status = call_share(j, &path, &flags, given, o, &call, e);
+    if (e->status == DELTAFS_OK && j->group.rank == 0)
+        call_options(j, flags, given, o, e);
+    if (j->path)
+        path = j->path;
+    int status = job_call_share(&j->group, &path, &flags, o, &call, e);
     if (status == DELTAFS_OK)
         status = deltafs_private_logical_open_group(path, flags, o, &group, out, e);
     if (status == DELTAFS_OK)

@@ -1,0 +1,723 @@
+/* The client's side: see shared.h. */
+#include <stdlib.h>
+#include <string.h>
+#include "base/number.h"
+#include "namespace/shared.h"
+
+#define CACHE_BYTES   (4u << 20) /* of the copies of names; a call needs a part of them */
+#define CREATE_BYTES  (32u << 10)
+#define CREATE_NAMES  2048
+#define SEEN_NOT      UINT64_MAX
+#define MESSAGE_BYTES (64u << 10) /* room for most */
+
+/* ---- Messages ---- */
+
+void message_put_name(struct message *m, const struct entry_name *name)
+{
+    uint8_t size = (uint8_t)name->size;
+
+    message_put(m, &name->parent, sizeof name->parent);
+    message_put(m, &name->key, sizeof name->key);
+    message_put(m, &size, sizeof size);
+    message_put(m, name->text, size);
+}
+
+void message_put_item(struct message *m, const struct inode *inode, const char *target, size_t target_size)
+{
+    uint16_t size = (uint16_t)target_size;
+
+    message_put(m, inode, sizeof *inode);
+    message_put(m, &size, sizeof size);
+    message_put(m, target, size);
+}
+
+const char *parcel_text(struct parcel *p, size_t n)
+{
+    const char *text = (const char *)p->at;
+
+    if ((size_t)(p->end - p->at) < n) {
+        p->is_short = 1;
+        p->at = p->end;
+        return NULL;
+    }
+    p->at += n;
+    return text;
+}
+
+void parcel_take(struct parcel *p, void *out, size_t n)
+{
+    const char *bytes = parcel_text(p, n);
+
+    if (bytes)
+        memcpy(out, bytes, n);
+    else
+        memset(out, 0, n);
+}
+
+struct entry_name parcel_name(struct parcel *p)
+{
+    struct entry_name name = {.size = 0};
+    uint8_t size;
+
+    parcel_take(p, &name.parent, sizeof name.parent);
+    parcel_take(p, &name.key, sizeof name.key);
+    parcel_take(p, &size, sizeof size);
+    name.text = parcel_text(p, size);
+    name.size = name.text ? size : 0;
+    return name;
+}
+
+struct inode parcel_item(struct parcel *p, const char **target, size_t *target_size)
+{
+    struct inode inode;
+    uint16_t size;
+
+    parcel_take(p, &inode, sizeof inode);
+    parcel_take(p, &size, sizeof size);
+    *target = parcel_text(p, size);
+    *target_size = *target ? size : 0;
+    return inode;
+}
+
+/* ---- Requests ---- */
+
+struct message *shared_request(struct shared *s, enum shared_op op)
+{
+    uint32_t number = op;
+
+    s->request.bytes.used = 0;
+    s->request.error.status = DELTAFS_OK;
+    message_put(&s->request, &number, sizeof number);
+    return &s->request;
+}
+
+static uint32_t name_owner(const struct shared *s, const struct entry_name *name)
+{
+    return shared_owner(s, (uint32_t)(name->key >> 32));
+}
+
+/* One request and its reply. An error of the owner becomes one of the client. */
+static int ask_once(struct shared *s, uint32_t rank, const struct message *request, struct parcel *p)
+{
+    struct bytes *b = &s->reply.bytes;
+    struct error *e = &s->client->error;
+    int32_t verdict;
+
+    if (request->error.status != DELTAFS_OK) {
+        *e = request->error;
+        return e->status;
+    }
+    if (rank == s->group.rank)
+        shared_serve(s, &request->bytes, &s->reply);
+    else if (s->transport->call(s->ctx, rank, &request->bytes, b, e) != DELTAFS_OK)
+        return e->status;
+    *p = (struct parcel){.at = b->buffer.bytes, .end = b->buffer.bytes + b->used};
+    parcel_take(p, &verdict, sizeof verdict);
+    if (verdict < 0 && b->used >= sizeof verdict + sizeof *e)
+        memcpy(e, b->buffer.bytes + b->used - sizeof *e, sizeof *e);
+    else if (verdict < 0 || p->is_short)
+        return error_set(e, DELTAFS_ERR_MPI, "another rank sent an invalid reply");
+    return verdict;
+}
+
+static int commit_for_all(struct shared *s);
+
+int shared_ask(struct shared *s, uint32_t rank, struct parcel *reply)
+{
+    struct message request = s->request; /* a commit in between makes requests, too */
+    int status;
+
+    s->request = (struct message){.error.status = DELTAFS_OK};
+    while ((status = ask_once(s, rank, &request, reply)) == SHARED_WAIT || status == SHARED_FULL) {
+        if (status == SHARED_WAIT)
+            s->transport->wait(s->ctx);
+        else if ((status = commit_for_all(s)) != DELTAFS_OK)
+            break;
+    }
+    buffer_fini(&s->request.bytes.buffer);
+    s->request = request;
+    return status;
+}
+
+int shared_ask_all(struct shared *s)
+{
+    struct parcel reply;
+    int status = DELTAFS_OK;
+
+    for (uint32_t k = 1; k <= s->group.ranks; k++)
+        status = error_first(status, shared_ask(s, (s->group.rank + k) % s->group.ranks, &reply));
+    return status;
+}
+
+/* ---- The lock ---- */
+
+static int take_lock(struct shared *s)
+{
+    struct parcel reply;
+
+    shared_request(s, SHARED_LOCK);
+    int status = shared_ask(s, 0, &reply);
+    s->has_lock = status == DELTAFS_OK;
+    return status;
+}
+
+static void release_lock(struct shared *s)
+{
+    struct error kept = s->client->error;
+    struct parcel reply;
+
+    shared_request(s, SHARED_UNLOCK);
+    shared_ask(s, 0, &reply);
+    s->client->error = kept;
+    s->has_lock = 0;
+}
+
+int shared_lock(deltafs_namespace *ns)
+{
+    return ns->shared ? take_lock(ns->shared) : DELTAFS_OK;
+}
+
+void shared_unlock(deltafs_namespace *ns)
+{
+    if (ns->shared && ns->shared->has_lock)
+        release_lock(ns->shared);
+}
+
+/* ---- Commits of one rank for all ---- */
+
+static int commit_steps(struct shared *s)
+{
+    static const enum shared_op steps[] = {SHARED_FREEZE, SHARED_COMMIT_DATA, SHARED_COMMIT_ADDED,
+                                           SHARED_COMMIT_REMOVED};
+    int status = DELTAFS_OK;
+
+    /* The last step also ends the freeze, so it is never left out. */
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        shared_request(s, steps[i]);
+        if (status == DELTAFS_OK || steps[i] == SHARED_COMMIT_REMOVED)
+            status = error_first(status, shared_ask_all(s));
+    }
+    return status;
+}
+
+static int commit_for_all(struct shared *s)
+{
+    int had_lock = s->has_lock, status = had_lock ? DELTAFS_OK : take_lock(s);
+
+    if (status == DELTAFS_OK)
+        status = commit_steps(s);
+    if (!had_lock && s->has_lock)
+        release_lock(s);
+    return status;
+}
+
+/* ---- Calls ---- */
+
+/* Forget all copies; changes that were not sent, too. */
+static void forget_copies(struct shared *s)
+{
+    deltafs_namespace *ns = s->client;
+
+    ns->names.first_dirty = ns->names.last_dirty = 0;
+    name_table_clear(&ns->names);
+    ns_forget_walks(ns);
+    s->is_stale = 0;
+}
+
+static void begin_changes(struct shared *s)
+{
+    s->seen_count = 0;
+    s->must_forget = s->is_moving = 0;
+    s->moved.bytes.used = 0;
+    s->own_seals = 0;
+}
+
+void shared_begin(deltafs_namespace *ns)
+{
+    struct shared *s = ns->shared;
+
+    s->transport->enter(s->ctx);
+    if (s->is_stale || name_table_left(&ns->names) < CACHE_BYTES / 4)
+        forget_copies(s);
+    s->assumes_new = 0;
+    begin_changes(s);
+}
+
+void shared_end(deltafs_namespace *ns)
+{
+    ns->shared->transport->leave(ns->shared->ctx);
+}
+
+/* ---- Looking ---- */
+
+static int note_seen(struct shared *s, const struct name_node *node, uint64_t state)
+{
+    int status =
+        memory_extend(NULL, &s->seen, s->seen_count, &s->seen_room, sizeof *s->seen, "names", &s->client->error);
+
+    if (status == DELTAFS_OK)
+        s->seen[s->seen_count++] = (struct seen){node, state};
+    return status;
+}
+
+/* What was known of the name when it was looked up last. */
+static uint64_t seen_state(const struct shared *s, const struct name_node *node)
+{
+    for (size_t i = s->seen_count; i-- > 0;)
+        if (s->seen[i].node == node)
+            return s->seen[i].state;
+    return SEEN_NOT;
+}
+
+static int is_way_on(const struct name_table *t, const struct name_node *node)
+{
+    for (const struct name_item *i = name_item_at(t, node->items); i; i = name_item_at(t, i->next))
+        if (i->inode.type == ENTRY_FOLDER || i->inode.type == ENTRY_LINK)
+            return 1;
+    return 0;
+}
+
+static int look_up(struct shared *s, const struct entry_name *name, struct name_node *node)
+{
+    deltafs_namespace *ns = s->client;
+    struct parcel reply;
+    const char *target;
+    size_t target_size;
+    uint32_t count;
+
+    message_put_name(shared_request(s, SHARED_LOOKUP), name);
+    int status = shared_ask(s, name_owner(s, name), &reply);
+    if (status != DELTAFS_OK)
+        return status;
+    parcel_take(&reply, &count, sizeof count);
+    for (uint32_t i = 0; i < count; i++) {
+        struct inode inode = parcel_item(&reply, &target, &target_size);
+        if (!name_table_put(&ns->names, node, &inode, target, target_size))
+            return error_no_memory(&ns->error, target_size, "copies of names");
+        if (inode.stamp > ns->last_stamp)
+            ns->last_stamp = inode.stamp;
+    }
+    return DELTAFS_OK;
+}
+
+int shared_load(deltafs_namespace *ns, const struct entry_name *name, int is_way, struct name_node **out)
+{
+    struct shared *s = ns->shared;
+    struct name_node *node = name_table_get(&ns->names, name);
+    size_t folders;
+    int status = DELTAFS_OK;
+
+    if (!node)
+        return error_no_memory(&ns->error, name->size, "copies of names");
+    *out = node;
+    if (is_way && is_way_on(&ns->names, node))
+        return DELTAFS_OK;
+    for (struct name_item *i = name_item_at(&ns->names, node->items); i; i = name_item_at(&ns->names, i->next))
+        i->inode.type = ENTRY_REMOVED;
+    walk_folders(&ns->walk, &folders);
+    if (is_way || !s->assumes_new || folders > 1)
+        status = look_up(s, name, node);
+    return status == DELTAFS_OK ? note_seen(s, node, shared_state(&ns->names, node)) : status;
+}
+
+/* ---- Changing ---- */
+
+static int pin_name(struct shared *s, const struct name_node *node)
+{
+    const struct entry_name name = node_name(node);
+    uint64_t state = seen_state(s, node);
+    struct parcel reply;
+
+    struct message *m = shared_request(s, SHARED_PIN);
+    message_put_name(m, &name);
+    message_put(m, &state, sizeof state);
+    return shared_ask(s, name_owner(s, &name), &reply);
+}
+
+static void unpin_name(struct shared *s, const struct name_node *node)
+{
+    const struct entry_name name = node_name(node);
+    struct parcel reply;
+
+    message_put_name(shared_request(s, SHARED_UNPIN), &name);
+    shared_ask(s, name_owner(s, &name), &reply);
+}
+
+/* Pin all names that change. */
+static int pin_names(struct shared *s)
+{
+    const struct name_table *t = &s->client->names;
+    const struct name_node *first = name_node_at(t, t->first_dirty), *n = first;
+    int status = DELTAFS_OK;
+
+    for (; n && status == DELTAFS_OK; n = name_node_at(t, n->dirty)) {
+        status = pin_name(s, n);
+        if (status != DELTAFS_OK)
+            break;
+    }
+    for (const struct name_node *k = first; status != DELTAFS_OK && k != n; k = name_node_at(t, k->dirty))
+        unpin_name(s, k);
+    return status;
+}
+
+/* Have the owner make the changes of a name. */
+static int send_node(struct shared *s, const struct name_node *node)
+{
+    const struct name_table *t = &s->client->names;
+    const struct entry_name name = node_name(node);
+    uint64_t state = seen_state(s, node);
+    uint8_t is_holder = s->is_moving != 0, adds = 0;
+    uint32_t count = 0;
+    struct parcel reply;
+
+    for (const struct name_item *i = name_item_at(t, node->items); i; i = name_item_at(t, i->next)) {
+        count += i->is_dirty;
+        adds |= i->is_dirty && i->inode.type != ENTRY_REMOVED;
+    }
+    struct message *m = shared_request(s, SHARED_CHANGE);
+    message_put_name(m, &name);
+    message_put(m, &state, sizeof state);
+    message_put(m, &is_holder, sizeof is_holder);
+    message_put(m, &adds, sizeof adds);
+    message_put(m, &count, sizeof count);
+    for (const struct name_item *i = name_item_at(t, node->items); i; i = name_item_at(t, i->next))
+        if (i->is_dirty)
+            message_put_item(m, &i->inode, i->target, i->inode.type == ENTRY_LINK ? i->target_size : 0);
+    return shared_ask(s, name_owner(s, &name), &reply);
+}
+
+static int forget_everywhere(struct shared *s)
+{
+    struct message *m = shared_request(s, SHARED_FORGET);
+
+    message_put(m, s->moved.bytes.buffer.bytes, s->moved.bytes.used);
+    if (m->error.status == DELTAFS_OK)
+        m->error.status = s->moved.error.status;
+    return shared_ask_all(s);
+}
+
+static int send_changes(struct shared *s)
+{
+    struct name_table *t = &s->client->names;
+    const struct name_node *n = name_node_at(t, t->first_dirty);
+    int status = DELTAFS_OK;
+
+    if (n && s->is_stale)
+        return SHARED_STALE;
+    if (s->is_moving)
+        status = pin_names(s);
+    for (; n && status == DELTAFS_OK; n = name_node_at(t, n->dirty))
+        status = send_node(s, n);
+    if (status == DELTAFS_OK && (s->must_forget || s->moved.bytes.used > 0))
+        status = forget_everywhere(s);
+    if (status == DELTAFS_OK)
+        name_table_mark_clean(t);
+    return status;
+}
+
+static void unseal_folders(struct shared *s)
+{
+    struct error kept = s->client->error;
+    struct parcel reply;
+
+    for (; s->own_seals > 0; s->own_seals--) {
+        const struct folder f = folder_of(&s->own_seal[s->own_seals - 1]);
+        message_put(shared_request(s, SHARED_UNSEAL), &f.id, sizeof f.id);
+        shared_ask(s, shared_owner(s, f.hash), &reply);
+    }
+    s->client->error = kept;
+}
+
+int shared_again(deltafs_namespace *ns, int *status)
+{
+    struct shared *s = ns->shared;
+
+    if (!s)
+        return 0;
+    if (*status == DELTAFS_OK)
+        *status = send_changes(s);
+    if (*status != DELTAFS_OK) {
+        unseal_folders(s);
+        forget_copies(s);
+    }
+    int must_forget = s->must_forget && *status == SHARED_STALE; /* a part of the changes is made */
+    begin_changes(s);
+    s->must_forget = must_forget;
+    if (*status != SHARED_STALE)
+        return 0;
+    if (!s->assumes_new)
+        s->transport->wait(s->ctx);
+    s->assumes_new = 0;
+    return 1;
+}
+
+int shared_seal(deltafs_namespace *ns, const struct folder *folder, size_t count, const char *path)
+{
+    struct shared *s = ns->shared;
+    struct parcel reply;
+    int status = DELTAFS_OK;
+
+    for (size_t i = 0; i < count && status == DELTAFS_OK; i++) {
+        message_put(shared_request(s, SHARED_SEAL), &folder[i].id, sizeof folder[i].id);
+        status = memory_extend(NULL, &s->own_seal, s->own_seals, &s->own_seal_room, sizeof *s->own_seal, "folders",
+                               &ns->error);
+        if (status == DELTAFS_OK)
+            status = shared_ask(s, shared_owner(s, folder[i].hash), &reply);
+        if (status == DELTAFS_OK)
+            s->own_seal[s->own_seals++] = folder[i].id;
+    }
+    return status == DELTAFS_ERR_NOT_EMPTY ? ns_fail(ns, status, path) : status;
+}
+
+/* One message's part of the names; *done are created. */
+static int create_some(struct shared *s, const struct folder *folder, const char *const *names, size_t n,
+                       const struct inode *first, size_t *done)
+{
+    struct message *m = shared_request(s, SHARED_CREATE);
+    size_t at = m->bytes.used + sizeof folder->id + sizeof *first;
+    struct parcel reply;
+    uint32_t count = 0, created;
+    uint8_t had_link;
+
+    message_put(m, &folder->id, sizeof folder->id);
+    message_put(m, first, sizeof *first);
+    message_put(m, &count, sizeof count);
+    for (; count < n && count < CREATE_NAMES && m->bytes.used < CREATE_BYTES; count++) {
+        uint8_t size = (uint8_t)strlen(names[count]);
+        message_put(m, &size, sizeof size);
+        message_put(m, names[count], size);
+    }
+    if (m->error.status == DELTAFS_OK)
+        memcpy(m->bytes.buffer.bytes + at, &count, sizeof count);
+    int status = shared_ask(s, shared_owner(s, folder->hash), &reply);
+    if (reply.end - reply.at < (ptrdiff_t)(sizeof created + sizeof had_link))
+        return status;
+    parcel_take(&reply, &created, sizeof created);
+    parcel_take(&reply, &had_link, sizeof had_link);
+    *done = created;
+    s->must_forget |= had_link;
+    return status;
+}
+
+int shared_create(deltafs_namespace *ns, const struct folder *folder, const char *const *names, size_t n,
+                  const struct inode *first)
+{
+    struct shared *s = ns->shared;
+    struct folder to = *folder; /* which is the walk's */
+    struct inode inode = *first;
+    int status = DELTAFS_OK, sent;
+
+    while (n > 0 && status == DELTAFS_OK) {
+        size_t done = 0;
+        status = create_some(s, &to, names, n, &inode, &done);
+        names += done;
+        n -= done;
+        inode.id.number += done;
+        inode.stamp += done;
+        inode.mtime += (int64_t)done;
+        inode.atime += (int64_t)done;
+    }
+    sent = s->must_forget ? forget_everywhere(s) : DELTAFS_OK;
+    s->must_forget = 0;
+    return error_first(status, sent);
+}
+
+void shared_note_moved(deltafs_namespace *ns, const struct inode *inode, const struct entry_name *to)
+{
+    struct shared *s = ns->shared;
+
+    s->is_moving = 1;
+    message_put(&s->moved, inode, sizeof *inode);
+    message_put_name(&s->moved, to);
+}
+
+/* ---- Opening and closing ---- */
+
+static void shared_destroy(struct shared *s)
+{
+    buffer_fini(&s->request.bytes.buffer);
+    buffer_fini(&s->reply.bytes.buffer);
+    buffer_fini(&s->moved.bytes.buffer);
+    free(s->seen);
+    free(s->own_seal);
+    free(s->table);
+    free(s->sorted);
+    free(s);
+}
+
+static int client_init(deltafs_namespace *client, struct shared *s, struct error *e)
+{
+    const deltafs_namespace *store = s->store;
+
+    *client = (deltafs_namespace){.error.text = "no error",
+                                  .io = store->io,
+                                  .path = strdup(store->path),
+                                  .last_stamp = s->first_stamp,
+                                  .root = store->root,
+                                  .first_stamp = s->first_stamp,
+                                  .tables = store->tables,
+                                  .own = store->own,
+                                  .shared = s,
+                                  .uid = store->uid,
+                                  .gid = store->gid};
+    client->own.path = client->path;
+    client->own.io = &client->io;
+    client->own.dir = NULL;
+    int status = client->path ? DELTAFS_OK : error_no_memory(e, strlen(store->path), "a path");
+    if (status == DELTAFS_OK)
+        status = name_table_init(&client->names, CACHE_BYTES, e);
+    if (status == DELTAFS_OK)
+        status = buffer_reserve(&s->reply.bytes.buffer, MESSAGE_BYTES, "messages", e);
+    if (status != DELTAFS_OK)
+        return status;
+    s->sorted = malloc(s->group.ranks * sizeof *s->sorted);
+    if (!s->sorted)
+        return error_no_memory(e, s->group.ranks * sizeof *s->sorted, "tables");
+    memcpy(s->sorted, s->table, s->group.ranks * sizeof *s->sorted);
+    qsort(s->sorted, s->group.ranks, sizeof *s->sorted, compare_u64);
+    return DELTAFS_OK;
+}
+
+/* What the client has from its store. */
+static void client_return(deltafs_namespace *client)
+{
+    client->tables = (struct tables){.count = 0};
+    client->own.options = NULL;
+}
+
+int deltafs_private_namespace_share(deltafs_namespace *store, const struct collective *group,
+                                    const struct shared_transport *transport, void *ctx, uint64_t *table,
+                                    uint64_t first_stamp, deltafs_namespace **out, struct error *e)
+{
+    struct shared *s = calloc(1, sizeof *s);
+    deltafs_namespace *client = malloc(sizeof *client);
+
+    if (!s || !client) {
+        free(s);
+        free(client);
+        return error_no_memory(e, sizeof *s + sizeof *client, "a namespace");
+    }
+    *s = (struct shared){.store = store,
+                         .client = client,
+                         .transport = transport,
+                         .ctx = ctx,
+                         .group = *group,
+                         .table = table,
+                         .first_stamp = first_stamp};
+    int status = client_init(client, s, e);
+    if (status != DELTAFS_OK) {
+        client_return(client);
+        ns_free(client, error_ignored());
+        s->table = NULL;
+        shared_destroy(s);
+        return status;
+    }
+    store->first_stamp = store->last_stamp = first_stamp;
+    store->job = s;
+    *out = client;
+    return DELTAFS_OK;
+}
+
+int shared_has_table(const struct shared *s, uint64_t number)
+{
+    return bsearch(&number, s->sorted, s->group.ranks, sizeof number, compare_u64) != NULL;
+}
+
+uint64_t deltafs_private_namespace_table(const deltafs_namespace *ns, uint64_t *last_stamp)
+{
+    *last_stamp = ns->last_stamp;
+    return ns->own.number;
+}
+
+void deltafs_private_namespace_serve(deltafs_namespace *client, const struct bytes *request, struct bytes *reply)
+{
+    struct message m = {.bytes = *reply};
+
+    shared_serve(client->shared, request, &m);
+    *reply = m.bytes;
+}
+
+int deltafs_private_namespace_barrier(deltafs_namespace *ns)
+{
+    int status = ns_begin(ns, "deltafs_mpi_namespace_barrier", 0);
+
+    if (status != DELTAFS_OK)
+        return status;
+    if (!ns->shared)
+        return ns_end(ns, error_set(&ns->error, DELTAFS_ERR_MODE, "%s: the namespace is not shared", ns->path));
+    ns->error.status = DELTAFS_OK;
+    return ns_end(ns, collective_agree(&ns->shared->group, &ns->error));
+}
+
+/* Collective: an error of one rank is one of all. */
+static int agree(struct shared *s, int status)
+{
+    if (status == DELTAFS_OK)
+        s->client->error.status = DELTAFS_OK;
+    return collective_agree(&s->group, &s->client->error);
+}
+
+/* Commit the store's names, as ns_commit_names. */
+static int commit_store(struct shared *s, enum commit_part part)
+{
+    int status = ns_commit_names(s->store, part);
+
+    if (status != DELTAFS_OK)
+        s->client->error = s->store->error;
+    return agree(s, status);
+}
+
+int shared_commit(deltafs_namespace *ns)
+{
+    struct shared *s = ns->shared;
+    int status = agree(s, ns->broken.status != DELTAFS_OK ? ns->broken.status : ns_flush_files(ns));
+    uint64_t has_moved = (uint64_t)s->has_moved;
+
+    if (status == DELTAFS_OK)
+        status = agree(s, ns_commit_data(ns));
+    if (status == DELTAFS_OK)
+        status = collective_max(&s->group, &has_moved, 1, &ns->error);
+    if (status == DELTAFS_OK && has_moved)
+        status = commit_store(s, COMMIT_ADDED);
+    if (status == DELTAFS_OK)
+        status = commit_store(s, has_moved ? COMMIT_REMOVED : COMMIT_ALL);
+    if (status == DELTAFS_OK)
+        s->has_moved = 0;
+    return ns_break(ns, status);
+}
+
+/* Free both handles; the first error is kept. */
+static int free_both(deltafs_namespace *client, int status, struct error *e)
+{
+    struct shared *s = client->shared;
+    deltafs_namespace *store = s->store;
+
+    client_return(client);
+    shared_end_serving(s);
+    status = error_first(status, ns_free(client, error_after(status, e)));
+    status = error_first(status, ns_free(store, error_after(status, e)));
+    shared_destroy(s);
+    return status;
+}
+
+void deltafs_private_namespace_unshare(deltafs_namespace *client)
+{
+    free_both(client, DELTAFS_OK, error_ignored());
+}
+
+int shared_close(deltafs_namespace *ns)
+{
+    const struct shared_transport *transport = ns->shared->transport;
+    void *ctx = ns->shared->ctx;
+    struct error e;
+
+    transport->enter(ctx);
+    if (ns->broken.status != DELTAFS_OK)
+        ns->error = ns->broken;
+    int status = shared_commit(ns);
+    e = ns->error;
+    transport->leave(ctx);
+    status = free_both(ns, status, &e);
+    transport->destroy(ctx);
+    return error_of_thread(status, &e);
+}

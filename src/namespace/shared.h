@@ -1,0 +1,224 @@
+/* A namespace that the ranks of a job share: each entry has an owner, the rank that the hash of its folder's id gives,
+ * and every rank asks the owners and has them make its changes.
+ *
+ * So a rank has two handles. The *store* has the entries that the rank owns: it answers the requests of all ranks, and
+ * commits to the rank's table. It is the handle of a namespace that only one process has. The caller's handle, the
+ * *client*, has no table, and its names in memory are only copies: it walks down paths by asking owners (LOOKUP), and
+ * when a call has changed names, sends these changes (CHANGE), with what it knew of each name. If the owner knows
+ * better by now, it refuses, and the client does the whole call again (shared_again). So each change of one name
+ * happens at one point in time. What takes more than one name (rename, rmdir) is done by one rank at a time, with a
+ * lock at rank 0:
+ *  - The owner of what is in a folder seals it, if it is empty, before its entry is removed: nothing can be put into
+ *    it any more.
+ *  - The names that an entry moves from and to are pinned first: nobody else changes them meanwhile.
+ * Clients keep the folders and links of the last paths. So a call that removes or moves one ends by having all ranks
+ * forget paths (FORGET). That also says what moved, because a rank may have it open.
+ *
+ * The bytes of a file are with the rank that wrote them, in the data of its table. Until they are in a table that was
+ * opened with them, other ranks get them from there (READ).
+ *
+ * An owner whose memory is full refuses changes (FULL). The client then commits for all, with the lock: FREEZE, so that
+ * no entry comes in whose bytes are not committed; the bytes; the entries; what was removed. The last is in an epoch of
+ * its own, in case the job dies in between: an entry that moved from one rank to another may then have both names, but
+ * is not lost. */
+#ifndef DELTAFS_NAMESPACE_SHARED_H
+#define DELTAFS_NAMESPACE_SHARED_H
+
+#include "base/collective.h"
+#include "base/private.h"
+#include "namespace/namespace.h"
+
+/* What carries requests. */
+struct shared_transport {
+    /* Send a request to another rank, wait for its reply, and serve other ranks meanwhile. */
+    int (*call)(void *ctx, uint32_t rank, const struct bytes *request, struct bytes *reply, struct error *e);
+    /* Serve other ranks, or pause. */
+    void (*wait)(void *ctx);
+    /* A call of the caller begins, and ends: in between, nobody else serves. */
+    void (*enter)(void *ctx);
+    void (*leave)(void *ctx);
+    /* Collective: the job ends. `handle` was freed. */
+    void (*destroy)(void *ctx);
+};
+
+/* What the owner of an entry, or another rank, is asked for. */
+enum shared_op {
+    SHARED_LOOKUP,
+    SHARED_CREATE,
+    SHARED_CHANGE,
+    SHARED_PIN,
+    SHARED_UNPIN,
+    SHARED_DATA,
+    SHARED_SEAL,
+    SHARED_UNSEAL,
+    SHARED_LIST_OPEN,
+    SHARED_LIST_NEXT,
+    SHARED_LIST_CLOSE,
+    SHARED_READ,
+    SHARED_FORGET,
+    SHARED_LOCK,
+    SHARED_UNLOCK,
+    SHARED_FREEZE,
+    SHARED_COMMIT_DATA,
+    SHARED_COMMIT_ADDED,
+    SHARED_COMMIT_REMOVED,
+    SHARED_OPS
+};
+
+/* What a reply begins with: a status, or one of these. */
+enum shared_verdict {
+    SHARED_WAIT = 1, /* not now */
+    SHARED_STALE,    /* the client's copy is out of date */
+    SHARED_FULL      /* a commit is needed */
+};
+
+/* Bytes of a request or a reply that are written; the first error stays. */
+struct message {
+    struct bytes bytes;
+    struct error error;
+};
+
+/* Bytes that are read. */
+struct parcel {
+    const uint8_t *at, *end;
+    int is_short; /* they ended too early */
+};
+
+/* What a client has looked up in a call. */
+struct seen {
+    const struct name_node *node;
+    uint64_t state;
+};
+
+/* An entry that cannot be changed for now. */
+struct pin {
+    struct entry_id parent;
+    uint64_t key;
+};
+
+struct shared {
+    deltafs_namespace *store, *client;
+    const struct shared_transport *transport;
+    void *ctx;
+    struct collective group;
+    uint64_t *table;      /* the number of each rank's table */
+    uint64_t *sorted;     /* the same, by number */
+    uint64_t first_stamp; /* what this job does is later */
+    struct message request, reply;
+
+    /* Of the client's call */
+    struct seen *seen;
+    size_t seen_count, seen_room;
+    int is_stale;              /* copies are out of date */
+    int assumes_new;           /* nothing has the name, until the owner says so */
+    int has_lock;              /* the lock of rank 0 */
+    int is_moving;             /* entries get other names */
+    int must_forget;           /* all ranks must forget paths */
+    struct message moved;      /* which entries, and their names now */
+    struct entry_id *own_seal; /* folders that this call has sealed */
+    size_t own_seals, own_seal_room;
+
+    /* Of the store */
+    int is_locked; /* at rank 0 */
+    int is_frozen;
+    int has_moved; /* entries, from here to another rank, since the last commit */
+    struct pin *pin;
+    size_t pins, pin_room;
+    struct entry_id *sealed; /* a hash table; number 0: free */
+    size_t seals, seal_room;
+    deltafs_namespace_list **list; /* that other ranks have open; NULL: free */
+    size_t lists;
+};
+
+/* ---- For libdeltafs_mpi ---- */
+
+/* Make a client for a store. Takes the store over if it succeeds. `table` has the number of each rank's table, and is
+ * taken over, too. *out is closed by deltafs_namespace_close, which is collective. */
+DELTAFS_PRIVATE int deltafs_private_namespace_share(deltafs_namespace *store, const struct collective *group,
+                                                    const struct shared_transport *transport, void *ctx,
+                                                    uint64_t *table, uint64_t first_stamp, deltafs_namespace **out,
+                                                    struct error *e);
+/* Undo this, where another rank could not. */
+DELTAFS_PRIVATE void deltafs_private_namespace_unshare(deltafs_namespace *client);
+/* The number of this writer's table, and the last stamp. */
+DELTAFS_PRIVATE uint64_t deltafs_private_namespace_table(const deltafs_namespace *ns, uint64_t *last_stamp);
+/* Answer a request of another rank. */
+DELTAFS_PRIVATE void deltafs_private_namespace_serve(deltafs_namespace *client, const struct bytes *request,
+                                                     struct bytes *reply);
+/* Collective: wait until all ranks have called this. DELTAFS_ERR_MODE: the namespace is not shared. */
+DELTAFS_PRIVATE int deltafs_private_namespace_barrier(deltafs_namespace *ns);
+
+/* Who owns what is in folders of this hash. */
+static inline uint32_t shared_owner(const struct shared *s, uint32_t hash)
+{
+    return (uint32_t)((uint64_t)hash * s->group.ranks >> 32);
+}
+
+/* ---- Messages ---- */
+
+static inline void message_put(struct message *m, const void *p, size_t n)
+{
+    if (m->error.status == DELTAFS_OK)
+        bytes_append(&m->bytes, p, n, &m->error);
+}
+
+void message_put_name(struct message *m, const struct entry_name *name);
+/* A state of an entry, with a link's target. */
+void message_put_item(struct message *m, const struct inode *inode, const char *target, size_t target_size);
+
+/* Without enough bytes, `p` gets zeros. */
+void parcel_take(struct parcel *p, void *out, size_t n);
+const char *parcel_text(struct parcel *p, size_t n);
+struct entry_name parcel_name(struct parcel *p);
+struct inode parcel_item(struct parcel *p, const char **target, size_t *target_size);
+
+/* What is known of a name, as a number that is another one if that changes; 0: nothing has it. */
+uint64_t shared_state(const struct name_table *t, const struct name_node *node);
+
+/* ---- The store: shared_serve.c ---- */
+
+void shared_serve(struct shared *s, const struct bytes *request, struct message *reply);
+void shared_end_serving(struct shared *s);
+
+/* ---- The client: shared.c ---- */
+
+/* Begin a request. */
+struct message *shared_request(struct shared *s, enum shared_op op);
+/* Send it, and go on after the verdict in *reply, which is valid until the next request. Returns SHARED_STALE, or a
+ * status. */
+int shared_ask(struct shared *s, uint32_t rank, struct parcel *reply);
+int shared_ask_all(struct shared *s);
+/* Whether the call has to be done again; else *status is that of its changes, too. */
+int shared_again(deltafs_namespace *ns, int *status);
+/* Only this rank renames and removes folders; NULL-safe: does nothing if the namespace is not shared. */
+int shared_lock(deltafs_namespace *ns);
+void shared_unlock(deltafs_namespace *ns);
+int shared_commit(deltafs_namespace *ns);
+
+/* The node of a name; `is_way`: a copy will do if it is a folder or a link. */
+int shared_load(deltafs_namespace *ns, const struct entry_name *name, int is_way, struct name_node **out);
+/* DELTAFS_ERR_NOT_EMPTY, or nothing can be put into these folders any more. */
+int shared_seal(deltafs_namespace *ns, const struct folder *folder, size_t count, const char *path);
+/* An entry gets another name, which all ranks must know. */
+void shared_note_moved(deltafs_namespace *ns, const struct inode *inode, const struct entry_name *to);
+/* Whether a rank of this job writes the table. */
+int shared_has_table(const struct shared *s, uint64_t number);
+/* Give names new files. */
+int shared_create(deltafs_namespace *ns, const struct folder *folder, const char *const *names, size_t n,
+                  const struct inode *first);
+
+/* ---- Lists and files: shared_files.c ---- */
+
+struct shared_list; /* what the owner has of a folder */
+int shared_list_open(deltafs_namespace *ns, const struct folder *folder, struct shared_list **out);
+/* The next entry, in the order of the hashes; NULL at the end. */
+int shared_list_next(deltafs_namespace *ns, struct shared_list *l, const uint8_t **bytes, size_t *size);
+/* NULL is fine. */
+void shared_list_close(deltafs_namespace *ns, struct shared_list *l);
+
+/* Read a chunk that another writer has written. */
+int shared_read(deltafs_namespace *ns, const struct entry_id *place, size_t size, uint8_t *to);
+/* Say what bytes a file has now. SHARED_STALE: it does not have this name. */
+int shared_put_data(deltafs_namespace *ns, const struct entry_name *name, const struct inode *inode);
+
+#endif

@@ -1,0 +1,426 @@
+/* A namespace that several ranks have open: what each of them sees, and what they can do at once.
+ *
+ *     test_mpi_namespace FOLDER calls|thread
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "test_mpi_check.h"
+
+#define IS(call, want) CHECK_STATUS((want), (call), NULL)
+
+static const char *folder;
+static deltafs_namespace *ns;
+
+static void open_ns(const char *name, int flags, enum deltafs_namespace_mode mode)
+{
+    deltafs_options *o = check_options("memory=40M threads=1");
+
+    ns = NULL;
+    IS(deltafs_mpi_namespace_open(MPI_COMM_WORLD, check_path(folder, name), flags, o, mode, &ns), DELTAFS_OK);
+    deltafs_options_destroy(o);
+    check_require();
+}
+
+static void open_shared(const char *name)
+{
+    check_about("%s", name);
+    open_ns(name, O_RDWR | O_CREAT, DELTAFS_NAMESPACE_SHARED);
+}
+
+static void close_ns(void)
+{
+    IS(deltafs_namespace_close(ns), DELTAFS_OK);
+    check_require();
+}
+
+static void barrier(void)
+{
+    IS(deltafs_mpi_namespace_barrier(ns), DELTAFS_OK);
+}
+
+/* A path with numbers; valid until the fourth call after it. */
+static const char *path_of(const char *format, int a, int b)
+{
+    static char text[4][64];
+    static int next;
+    char *p = text[next++ % 4];
+
+    snprintf(p, sizeof text[0], format, a, b);
+    return p;
+}
+
+/* The ranks for which the call succeeded, of which the others must have got `otherwise`. */
+static int successes(int status, int otherwise)
+{
+    int mine = status == DELTAFS_OK, all;
+
+    CHECK(status == DELTAFS_OK || status == otherwise);
+    barrier();
+    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    return all;
+}
+
+static int stat_of(const char *path)
+{
+    struct deltafs_namespace_stat s = {.struct_size = sizeof s};
+
+    return deltafs_namespace_stat(ns, path, AT_SYMLINK_NOFOLLOW, &s);
+}
+
+static int entries_of(const char *path)
+{
+    const struct deltafs_namespace_entry *entry;
+    deltafs_namespace_list *l;
+    int count = 0;
+
+    IS(deltafs_namespace_list_open(ns, path, &l), DELTAFS_OK);
+    for (; deltafs_namespace_list_next(l, &entry) == DELTAFS_OK && entry; count++)
+        ;
+    IS(deltafs_namespace_list_close(l), DELTAFS_OK);
+    return count;
+}
+
+/* ---- What each sees of the others ---- */
+
+static void test_names(void)
+{
+    open_shared("names");
+    CHECK(successes(deltafs_namespace_mkdir(ns, "/out", 0755), DELTAFS_ERR_EXISTS) == 1);
+    for (int i = 0; i < 50; i++)
+        IS(deltafs_namespace_create(ns, path_of("/out/%d.%d", check_rank, i), 0644, i % 2 ? O_EXCL : 0), DELTAFS_OK);
+    barrier();
+    CHECK(entries_of("/out") == 50 * check_ranks);
+    for (int i = 0; i < 50; i++)
+        IS(stat_of(path_of("/out/%d.%d", (check_rank + 1) % check_ranks, i)), DELTAFS_OK);
+    barrier();
+    for (int i = 0; i < 50; i += 2)
+        IS(deltafs_namespace_unlink(ns, path_of("/out/%d.%d", (check_rank + 1) % check_ranks, i)), DELTAFS_OK);
+    barrier();
+    CHECK(entries_of("/out") == 25 * check_ranks);
+    IS(stat_of(path_of("/out/%d.%d", check_rank, 2)), DELTAFS_ERR_NOT_FOUND);
+    IS(deltafs_namespace_commit(ns), DELTAFS_OK);
+    CHECK(entries_of("/out") == 25 * check_ranks);
+    close_ns();
+    open_ns("names", O_RDONLY, DELTAFS_NAMESPACE_SHARED);
+    CHECK(entries_of("/out") == 25 * check_ranks);
+    IS(deltafs_mpi_namespace_barrier(ns), DELTAFS_ERR_MODE);
+    IS(deltafs_namespace_mkdir(ns, "/x", 0755), DELTAFS_ERR_MODE);
+    close_ns();
+}
+
+/* A name that was a folder for all is one that they have not seen yet. */
+static void test_folders(void)
+{
+    open_shared("folders");
+    if (check_rank == 0) {
+        IS(deltafs_namespace_mkdir(ns, "/a", 0755), DELTAFS_OK);
+        IS(deltafs_namespace_mkdir(ns, "/a/b", 0755), DELTAFS_OK);
+        IS(deltafs_namespace_symlink(ns, "a/b", "/way"), DELTAFS_OK);
+    }
+    barrier();
+    IS(deltafs_namespace_create(ns, path_of("/way/%d", check_rank, 0), 0644, O_EXCL), DELTAFS_OK);
+    IS(deltafs_namespace_mkdir(ns, path_of("/a/%d", check_rank, 0), 0755), DELTAFS_OK);
+    barrier();
+    if (check_rank == check_ranks - 1) {
+        IS(deltafs_namespace_rename(ns, "/a/b", "/c"), DELTAFS_OK);
+        IS(deltafs_namespace_rename(ns, "/c", "/a/b/c"), DELTAFS_ERR_NOT_FOUND);
+        IS(deltafs_namespace_rename(ns, "/a", "/a/0/a"), DELTAFS_ERR_INVALID);
+    }
+    barrier();
+    IS(deltafs_namespace_create(ns, path_of("/way/%d", check_rank, 0), 0644, O_EXCL), DELTAFS_ERR_NOT_FOUND);
+    IS(deltafs_namespace_create(ns, path_of("/a/b/%d", check_rank, 0), 0644, 0), DELTAFS_ERR_NOT_FOUND);
+    IS(stat_of(path_of("/c/%d", check_rank, 0)), DELTAFS_OK);
+    CHECK(entries_of("/c") == check_ranks);
+    barrier();
+    CHECK(successes(deltafs_namespace_rename(ns, "/c", path_of("/d%d", check_rank, 0)), DELTAFS_ERR_NOT_FOUND) == 1);
+    CHECK(entries_of("/") == 3);
+    CHECK(successes(deltafs_namespace_rmdir(ns, "/a/0"), DELTAFS_ERR_NOT_FOUND) == 1);
+    CHECK(successes(deltafs_namespace_unlink(ns, "/way"), DELTAFS_ERR_NOT_FOUND) == 1);
+    IS(deltafs_namespace_create(ns, "/a/0/x", 0644, 0), DELTAFS_ERR_NOT_FOUND);
+    IS(deltafs_namespace_rmdir(ns, "/a"), check_ranks > 1 ? DELTAFS_ERR_NOT_EMPTY : DELTAFS_OK);
+    close_ns();
+}
+
+/* ---- Files ---- */
+
+#define BYTES 300000
+
+static void write_file(const char *path, int flags, int seed, size_t size)
+{
+    deltafs_namespace_file *f;
+    uint8_t *bytes = malloc(size);
+
+    for (size_t i = 0; i < size; i++)
+        bytes[i] = (uint8_t)((size_t)seed * 31 + i * i);
+    IS(deltafs_namespace_file_open(ns, path, flags, 0600, &f), DELTAFS_OK);
+    IS(deltafs_namespace_file_write(f, 0, bytes, size), DELTAFS_OK);
+    IS(deltafs_namespace_file_close(f), DELTAFS_OK);
+    free(bytes);
+}
+
+static void check_file(const char *path, int seed, size_t size)
+{
+    deltafs_namespace_file *f = NULL;
+    uint8_t *bytes = malloc(size + 1);
+    size_t got = 0, wrong = 0;
+
+    IS(deltafs_namespace_file_open(ns, path, O_RDONLY, 0, &f), DELTAFS_OK);
+    IS(deltafs_namespace_file_read(f, 0, bytes, size + 1, &got), DELTAFS_OK);
+    CHECK(got == size);
+    for (size_t i = 0; i < got; i++)
+        wrong += bytes[i] != (uint8_t)((size_t)seed * 31 + i * i);
+    CHECK(wrong == 0);
+    IS(deltafs_namespace_file_close(f), DELTAFS_OK);
+    free(bytes);
+}
+
+static void test_files(void)
+{
+    struct deltafs_namespace_attributes a = {
+        .struct_size = sizeof a, .set = DELTAFS_NAMESPACE_MODE | DELTAFS_NAMESPACE_MTIME, .mode = 0640, .mtime = 7};
+    struct deltafs_namespace_stat s = {.struct_size = sizeof s};
+    int next = (check_rank + 1) % check_ranks, before = (check_rank + check_ranks - 1) % check_ranks;
+    deltafs_namespace_file *f = NULL;
+
+    open_shared("files");
+    write_file(path_of("/f%d", check_rank, 0), O_RDWR | O_CREAT | O_EXCL, check_rank, BYTES);
+    barrier();
+    check_file(path_of("/f%d", next, 0), next, BYTES);
+    barrier();
+    write_file(path_of("/f%d", next, 0), O_RDWR | O_TRUNC, next + 100, 1000);
+    IS(deltafs_namespace_set_attributes(ns, path_of("/f%d", next, 0), 0, &a), DELTAFS_OK);
+    barrier();
+    check_file(path_of("/f%d", check_rank, 0), check_rank + 100, 1000);
+    IS(deltafs_namespace_stat(ns, path_of("/f%d", check_rank, 0), 0, &s), DELTAFS_OK);
+    CHECK((s.mode & 07777) == 0640 && s.mtime == 7 && s.size == 1000);
+    barrier();
+    /* A file that is open here is renamed, or removed, by another rank: what is written stays with it. */
+    IS(deltafs_namespace_file_open(ns, path_of("/f%d", check_rank, 0), O_RDWR, 0, &f), DELTAFS_OK);
+    IS(deltafs_namespace_file_write(f, 0, "new", 3), DELTAFS_OK);
+    barrier();
+    if (before % 2 == 0)
+        IS(deltafs_namespace_rename(ns, path_of("/f%d", next, 0), path_of("/g%d", next, 0)), DELTAFS_OK);
+    else
+        IS(deltafs_namespace_unlink(ns, path_of("/f%d", next, 0)), DELTAFS_OK);
+    barrier();
+    IS(deltafs_namespace_file_close(f), DELTAFS_OK);
+    barrier();
+    for (int k = 0; k < check_ranks; k++) {
+        int is_moved = (k + check_ranks - 2) % check_ranks % 2 == 0;
+        IS(stat_of(path_of("/f%d", k, 0)), DELTAFS_ERR_NOT_FOUND);
+        IS(stat_of(path_of("/g%d", k, 0)), is_moved ? DELTAFS_OK : DELTAFS_ERR_NOT_FOUND);
+        if (!is_moved)
+            continue;
+        char bytes[4] = "";
+        size_t got;
+        IS(deltafs_namespace_file_open(ns, path_of("/g%d", k, 0), O_RDONLY, 0, &f), DELTAFS_OK);
+        IS(deltafs_namespace_file_read(f, 0, bytes, 3, &got), DELTAFS_OK);
+        CHECK(strcmp(bytes, "new") == 0);
+        IS(deltafs_namespace_file_close(f), DELTAFS_OK);
+    }
+    write_file("/last", O_RDWR | O_CREAT, check_rank, BYTES);
+    close_ns();
+    open_shared("files");
+    IS(deltafs_namespace_stat(ns, "/last", 0, &s), DELTAFS_OK);
+    CHECK(s.size == BYTES);
+    CHECK(entries_of("/") == (check_ranks + 1) / 2 + 1);
+    close_ns();
+}
+
+/* ---- What they do at once ---- */
+
+#define ROUNDS 40
+
+/* A folder that some remove and others fill: what was put into it is there, because it cannot be removed then. */
+static void test_remove_and_fill(void)
+{
+    open_shared("fill");
+    for (int i = 0; i < ROUNDS; i++) {
+        const char *path = path_of("/d/%d", check_rank, 0);
+        int status;
+        if (check_rank % 2 == 0) {
+            status = deltafs_namespace_mkdir(ns, "/d", 0755);
+            CHECK(status == DELTAFS_OK || status == DELTAFS_ERR_EXISTS);
+            status = deltafs_namespace_rmdir(ns, "/d");
+            CHECK(status == DELTAFS_OK || status == DELTAFS_ERR_NOT_FOUND || status == DELTAFS_ERR_NOT_EMPTY);
+        } else {
+            status = deltafs_namespace_create(ns, path, 0644, i % 2 ? O_EXCL : 0);
+            CHECK(status == DELTAFS_OK || status == DELTAFS_ERR_NOT_FOUND);
+            if (status != DELTAFS_OK)
+                continue;
+            IS(stat_of(path), DELTAFS_OK);
+            IS(deltafs_namespace_unlink(ns, path), DELTAFS_OK);
+        }
+    }
+    barrier();
+    close_ns();
+}
+
+/* Files that all ranks move between folders, each to a name of its own: none is lost, and none becomes two. */
+static void test_moves(void)
+{
+    int files = 8, here = 0, all;
+
+    open_shared("moves");
+    if (check_rank == 0)
+        for (int i = 0; i < files; i++) {
+            IS(deltafs_namespace_mkdir(ns, path_of("/%d", i, 0), 0755), DELTAFS_OK);
+            IS(deltafs_namespace_create(ns, path_of("/%d/%d", i, i), 0644, O_EXCL), DELTAFS_OK);
+        }
+    barrier();
+    for (int i = 0; i < ROUNDS; i++) {
+        int from = (i * 7 + check_rank * 3) % files, to = (i * 5 + check_rank + 1) % files,
+            file = (i + check_rank) % files;
+        int status = deltafs_namespace_rename(ns, path_of("/%d/%d", from, file), path_of("/%d/%d", to, file));
+        CHECK(status == DELTAFS_OK || status == DELTAFS_ERR_NOT_FOUND);
+        here += status == DELTAFS_OK && from != to;
+    }
+    barrier();
+    MPI_Allreduce(&here, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    CHECK(all > 0);
+    all = 0;
+    for (int i = 0; i < files; i++)
+        all += entries_of(path_of("/%d", i, 0));
+    CHECK(all == files);
+    close_ns();
+    open_ns("moves", O_RDONLY, DELTAFS_NAMESPACE_PRIVATE);
+    for (int i = 0; i < files; i++)
+        all -= entries_of(path_of("/%d", i, 0));
+    CHECK(all == 0);
+    close_ns();
+}
+
+/* ---- Many ---- */
+
+#define MANY 3000
+
+static void create_many(const char *path, int first, int n)
+{
+    static char text[MANY][16];
+    static const char *names[MANY];
+
+    for (int i = 0; i < n; i++) {
+        snprintf(text[i], sizeof text[i], "%d.%d", check_rank, first + i);
+        names[i] = text[i];
+    }
+    IS(deltafs_namespace_create_many(ns, path, names, (size_t)n, 0644), DELTAFS_OK);
+}
+
+static void test_many(enum deltafs_namespace_mode mode, const char *name)
+{
+    const char *const bad[] = {"x", "a/b"}, *const folders[] = {"y", "sub"};
+
+    check_about("%s", name);
+    open_ns(name, O_RDWR | O_CREAT, mode);
+    for (int i = 0; i < 2; i++) {
+        int status = deltafs_namespace_mkdir(ns, path_of("/%d", i, 0), 0755);
+        CHECK(status == DELTAFS_OK || (status == DELTAFS_ERR_EXISTS && mode == DELTAFS_NAMESPACE_SHARED));
+        create_many(path_of("/%d", i, 0), 0, MANY);
+    }
+    IS(deltafs_namespace_create_many(ns, "/0", bad, 2, 0644), DELTAFS_ERR_INVALID);
+    IS(deltafs_namespace_create_many(ns, "/9", bad, 1, 0644), DELTAFS_ERR_NOT_FOUND);
+    IS(deltafs_namespace_create_many(ns, "/0", bad, 0, 0644), DELTAFS_OK);
+    int status = deltafs_namespace_mkdir(ns, "/1/sub", 0755);
+    CHECK(status == DELTAFS_OK || (status == DELTAFS_ERR_EXISTS && mode == DELTAFS_NAMESPACE_SHARED));
+    IS(deltafs_namespace_create_many(ns, "/1", folders, 2, 0644), DELTAFS_ERR_FOLDER);
+    close_ns();
+    open_ns(name, O_RDONLY, mode);
+    CHECK(entries_of("/0") == MANY * check_ranks);
+    CHECK(entries_of("/1") == MANY * check_ranks + 2);
+    close_ns();
+}
+
+/* More names than fit into the memory of their owner, with files in between: it is full again and again. */
+static void test_full(void)
+{
+    open_shared("full");
+    int status = deltafs_namespace_mkdir(ns, "/d", 0755), steps = 36 / check_ranks;
+    CHECK(status == DELTAFS_OK || status == DELTAFS_ERR_EXISTS);
+    for (int i = 0; i < steps; i++) {
+        create_many("/d", i * MANY, MANY);
+        write_file(path_of("/%d.%d", check_rank, i), O_RDWR | O_CREAT, i, 100);
+    }
+    barrier();
+    CHECK(entries_of("/d") == steps * MANY * check_ranks);
+    for (int i = 0; i < steps; i++)
+        check_file(path_of("/%d.%d", (check_rank + 1) % check_ranks, i), i, 100);
+    close_ns();
+    open_ns("full", O_RDONLY, DELTAFS_NAMESPACE_PRIVATE);
+    CHECK(entries_of("/d") == steps * MANY * check_ranks);
+    close_ns();
+}
+
+/* ---- Each for itself ---- */
+
+static void test_private(void)
+{
+    check_about("private");
+    open_ns("private", O_RDWR | O_CREAT | O_EXCL, DELTAFS_NAMESPACE_PRIVATE);
+    IS(deltafs_namespace_mkdir(ns, "/out", 0755), DELTAFS_OK);
+    IS(deltafs_namespace_create(ns, path_of("/out/%d", check_rank, 0), 0644, O_EXCL), DELTAFS_OK);
+    CHECK(entries_of("/out") == 1);
+    IS(deltafs_mpi_namespace_barrier(ns), DELTAFS_ERR_MODE);
+    if (check_rank == 0) /* not collective */
+        IS(deltafs_namespace_commit(ns), DELTAFS_OK);
+    close_ns();
+    open_shared("private");
+    CHECK(entries_of("/out") == check_ranks);
+    barrier();
+    IS(deltafs_namespace_create(ns, path_of("/out/n%d", check_rank, 0), 0644, O_EXCL), DELTAFS_OK);
+    IS(deltafs_namespace_create(ns, path_of("/out/%d", check_rank, 0), 0644, O_EXCL), DELTAFS_ERR_EXISTS);
+    barrier();
+    CHECK(entries_of("/out") == 2 * check_ranks);
+    barrier();
+    CHECK(successes(deltafs_namespace_rename(ns, "/out", "/in"), DELTAFS_ERR_NOT_FOUND) == 1);
+    CHECK(entries_of("/in") == 2 * check_ranks);
+    barrier();
+    for (int i = 0; i < check_ranks; i++)
+        CHECK(successes(deltafs_namespace_unlink(ns, path_of("/in/%d", i, 0)), DELTAFS_ERR_NOT_FOUND) == 1);
+    close_ns();
+}
+
+static void test_errors(void)
+{
+    deltafs_options *o = check_options("memory=33M");
+
+    check_about("errors");
+    ns = NULL;
+    IS(deltafs_mpi_namespace_open(MPI_COMM_WORLD, check_path(folder, "none"), O_RDWR, NULL, DELTAFS_NAMESPACE_SHARED,
+                                  &ns),
+       DELTAFS_ERR_NOT_FOUND);
+    IS(deltafs_mpi_namespace_open(MPI_COMM_WORLD, check_path(folder, "none"), O_RDWR, NULL, 0, &ns),
+       DELTAFS_ERR_INVALID);
+    IS(deltafs_mpi_namespace_open(MPI_COMM_WORLD, check_rank == 0 ? NULL : "x", O_RDWR | O_CREAT, NULL,
+                                  DELTAFS_NAMESPACE_SHARED, &ns),
+       DELTAFS_ERR_INVALID);
+    IS(deltafs_mpi_namespace_open(MPI_COMM_WORLD, check_path(folder, "none"), O_RDWR | O_CREAT, o,
+                                  DELTAFS_NAMESPACE_SHARED, &ns),
+       DELTAFS_ERR_MEMORY);
+    IS(deltafs_mpi_namespace_open(MPI_COMM_WORLD, check_path(folder, "names"), O_RDWR | O_CREAT | O_EXCL, NULL,
+                                  DELTAFS_NAMESPACE_SHARED, &ns),
+       DELTAFS_ERR_EXISTS);
+    CHECK(!ns);
+    deltafs_options_destroy(o);
+    check_require();
+}
+
+int main(int argc, char **argv)
+{
+    check_begin(&argc, &argv, argc > 2 && strcmp(argv[2], "thread") == 0 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE);
+    folder = argv[1];
+    test_names();
+    test_folders();
+    test_files();
+    test_remove_and_fill();
+    test_moves();
+    test_many(DELTAFS_NAMESPACE_SHARED, "many");
+    test_many(DELTAFS_NAMESPACE_PRIVATE, "many.private");
+    test_full();
+    test_private();
+    test_errors();
+    return check_end();
+}
