@@ -13,6 +13,7 @@
 
 #define ROWS_AT_ONCE  4096
 #define BYTES_AT_ONCE ((size_t)1 << 20)
+#define ROWS_DIRECT   256  /* on average; fewer are copied together */
 #define KEYS_EACH     1024 /* a thread is worth so many that are looked up */
 
 /* ---- Opening ---- */
@@ -181,6 +182,7 @@ static int select_make(struct deltafs_select *s, const struct deltafs_select_opt
     s->next_epoch = s->epoch = s->begin = first;
     s->top.most = o->top;
     s->limit = (s->reader->memory == OPTION_AUTO ? SERIAL_MEMORY_DEFAULT : s->reader->memory) / 2;
+    s->ahead = s->limit;
     select_use_index(s);
     s->slices = select_slices(s);
     s->units = s->partitions * s->slices;
@@ -262,6 +264,7 @@ int deltafs_select_close(deltafs_select *s)
     for (uint32_t i = 0; s->unit && i < s->units; i++)
         chunks_free(s->unit[i].first);
     chunks_free(s->chunks);
+    chunks_free(s->spare);
     top_fini(&s->top);
     key_set_fini(&s->only);
     key_set_fini(&s->except);
@@ -319,6 +322,8 @@ static void select_advance(struct deltafs_select *s)
         s->unit[i].is_done = 0;
     s->done = 0;
     s->is_overflowing = 0;
+    s->ahead = s->limit;
+    s->least = 0;
     s->taken = 0;
     s->epoch++;
     pthread_cond_broadcast(&s->work);
@@ -332,6 +337,8 @@ static int select_take(struct deltafs_select *s, int *is_ordered)
     *is_ordered = s->is_overflowing;
     if (s->is_overflowing) {
         struct unit *u = &s->unit[s->taken];
+        if (!u->is_done && s->held < s->least)
+            return 0;
         select_detach(s, u, end);
         if (s->chunks)
             pthread_cond_broadcast(&s->work);
@@ -363,13 +370,17 @@ static int select_wait(struct deltafs_select *s, int *is_ordered)
     return status;
 }
 
-/* The rows in s->chunks, in the order of keys unless they are in order. */
+/* The rows in s->chunks, in the order of keys unless they are in order. If these are in large chunks, they can be given
+ * chunk by chunk. */
 static int select_sort(struct deltafs_select *s, int is_ordered)
 {
-    size_t n = 0, count = 0;
+    size_t n = 0, count = 0, chunks = 0;
 
-    for (const struct chunk *c = s->chunks; c; c = c->next)
+    for (const struct chunk *c = s->chunks; c; c = c->next, chunks++)
         count += c->count;
+    s->is_direct = is_ordered && count >= chunks * ROWS_DIRECT;
+    if (s->is_direct)
+        return DELTAFS_OK;
     int status = buffer_reserve(&s->sorted, count * sizeof(struct row), "rows", s->error);
     if (status != DELTAFS_OK)
         return status;
@@ -384,6 +395,22 @@ static int select_sort(struct deltafs_select *s, int is_ordered)
         qsort(row, n, sizeof *row, row_compare);
     s->count = n;
     return DELTAFS_OK;
+}
+
+/* The caller is done with the first chunk. */
+static void select_drop(struct deltafs_select *s)
+{
+    struct chunk *c = s->chunks;
+
+    s->chunks = c->next;
+    if (c->room == 0 || c->count < BATCH) {
+        free(c);
+        return;
+    }
+    pthread_mutex_lock(&s->lock);
+    c->next = s->spare;
+    s->spare = c;
+    pthread_mutex_unlock(&s->lock);
 }
 
 /* Wait for all rows of `top`. */
@@ -410,16 +437,23 @@ static int select_fill_top(struct deltafs_select *s)
     return DELTAFS_OK;
 }
 
-/* The next rows in s->sorted; none at the end. */
+/* Whether there are rows that have not been returned. */
+static int select_has_rows(const struct deltafs_select *s)
+{
+    return s->is_direct ? s->chunks != NULL : s->at < s->count;
+}
+
+/* The next rows in s->sorted or s->chunks; none at the end. */
 static int select_fill(struct deltafs_select *s)
 {
     int is_ordered = 0;
 
     s->at = s->count = 0;
+    s->is_direct = 0;
     if (s->plan.by)
         return select_fill_top(s);
-    chunks_free(s->chunks);
-    s->chunks = NULL;
+    while (s->chunks)
+        select_drop(s);
     int status = select_wait(s, &is_ordered);
     return status == DELTAFS_OK && s->chunks ? select_sort(s, is_ordered) : status;
 }
@@ -460,16 +494,20 @@ int deltafs_select_next(deltafs_select *s, const struct deltafs_record **rows, s
     if (!s || !rows || !count)
         return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID,
                          "deltafs_select_next: select, rows and count must be given");
-    int status = s->at == s->count ? select_fill(s) : DELTAFS_OK;
-    if (status == DELTAFS_OK && s->at < s->count)
-        status = select_copy(s, &n, s->error);
-    else if (status == DELTAFS_OK && s->damage.status != DELTAFS_OK) {
+    if (s->is_given)
+        select_drop(s);
+    s->is_given = 0;
+    int status = select_has_rows(s) ? DELTAFS_OK : select_fill(s);
+    if (status == DELTAFS_OK && select_has_rows(s)) {
+        status = s->is_direct ? DELTAFS_OK : select_copy(s, &n, s->error);
+        s->is_given = s->is_direct;
+    } else if (status == DELTAFS_OK && s->damage.status != DELTAFS_OK) {
         *s->error = s->damage;
         status = s->damage.status;
     }
     if (status == DELTAFS_OK) {
-        *rows = (const struct deltafs_record *)(const void *)s->records.bytes;
-        *count = n;
+        *rows = s->is_given ? s->chunks->record : (const struct deltafs_record *)(const void *)s->records.bytes;
+        *count = s->is_given ? s->chunks->count : n;
     }
     return dir_end(s->dir, status);
 }

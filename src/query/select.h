@@ -9,6 +9,9 @@
  * rows unit by unit, as the threads make them. Then a thread that is ahead of the caller waits. So the order depends
  * on the data and the limit only, and memory is bounded.
  *
+ * If an epoch has one unit, which makes its rows by key, it overflows from the start: the caller need not wait for all
+ * rows, and the few that there are at a time stay in the processor's cache.
+ *
  * With `top`, the rows go to one heap, and no thread waits for the caller. */
 #ifndef DELTAFS_QUERY_SELECT_H
 #define DELTAFS_QUERY_SELECT_H
@@ -99,13 +102,18 @@ struct deltafs_select {
     uint32_t done;     /* units of it */
     uint64_t held;     /* bytes of its rows */
     int is_overflowing;
-    uint32_t taken; /* if it overflows: the unit whose rows the caller takes */
+    uint32_t taken;      /* if it overflows: the unit whose rows the caller takes */
+    uint64_t ahead;      /* and threads wait if there are more bytes of rows; */
+    uint64_t least;      /* of a unit that is not done, so many are taken at least */
+    struct chunk *spare; /* chunks to be used again */
     struct error fatal;
     struct error damage; /* of the first unit that has any: */
     uint32_t damage_epoch, damage_unit;
 
     /* Of the caller alone: the rows that are being returned, and what they are in. */
     struct chunk *chunks;
+    int is_direct;        /* they are in order: those of the first chunk are returned next, */
+    int is_given;         /* or have been; otherwise, the order is that of: */
     struct buffer sorted; /* struct row */
     size_t count, at;
     int is_sorted; /* `top` */
@@ -116,6 +124,8 @@ struct deltafs_select {
 void worker_leave_out(struct worker *w, size_t n);
 /* How many of the batch's `n` records pass. */
 size_t worker_passes(const struct worker *w, size_t n);
+/* A chunk with room for `bytes`, its own among them; NULL: there is no memory. */
+struct chunk *worker_chunk(struct worker *w, size_t bytes);
 /* Give a chunk of rows to the caller, who frees it. */
 void worker_give(struct worker *w, struct chunk *c);
 /* Find an index by value that tells which records may pass. */

@@ -377,6 +377,32 @@ static int eval_want_rows(struct eval *v, size_t count, struct error *e)
                                                                         : status;
 }
 
+/* The rows of records whose values lie one after the other, output by output. */
+static void put_rows(const struct eval *v, const uint8_t *pass, const uint8_t *values, uint8_t *rows)
+{
+    const struct plan *p = v->plan;
+    const size_t value_size = (size_t)p->manifest->value_size;
+    uint64_t bits;
+
+    for (size_t k = 0; k < p->outputs; k++) {
+        const struct output *out = &p->output[k];
+        const uint8_t *from = values + out->from;
+        const double *computed = &v->computed[k * BATCH];
+        uint8_t *to = rows + out->to;
+        for (size_t i = 0; i < v->batch.n; i++) {
+            if (!pass[i])
+                continue;
+            if (out->computed) {
+                memcpy(&bits, &computed[i], sizeof bits);
+                put_u64(to, bits);
+            } else {
+                copy_short(to, from + i * value_size, out->size);
+            }
+            to += p->row_size;
+        }
+    }
+}
+
 int eval_part_rows(struct eval *v, const uint8_t *pass, size_t count, uint8_t *rows, struct error *e)
 {
     int status = eval_want_rows(v, count, e);
@@ -384,6 +410,10 @@ int eval_part_rows(struct eval *v, const uint8_t *pass, size_t count, uint8_t *r
     if (status != DELTAFS_OK)
         return status;
     eval_compute(v);
+    if (v->block->plain && !v->plan->is_whole) {
+        put_rows(v, pass, v->block->plain + v->at * (size_t)v->block->value_size, rows);
+        return DELTAFS_OK;
+    }
     for (size_t i = 0; i < v->batch.n; i++) {
         size_t size;
         if (!pass[i])

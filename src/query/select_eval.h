@@ -26,6 +26,7 @@ struct batch {
 struct chunk {
     struct chunk *next;
     size_t count, bytes; /* bytes of the records */
+    size_t room;         /* bytes of a chunk that can be used again, its own among them; others: 0 */
     struct deltafs_record record[];
 };
 

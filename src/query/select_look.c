@@ -6,6 +6,8 @@
 #include "directory/read/scan_blocks.h"
 #include "query/select.h"
 
+#define AHEAD_MAX ((uint64_t)1 << 20) /* bytes of rows that the caller has not taken yet: they stay in the cache */
+
 void looked_fini(struct looked *l)
 {
     buffer_fini(&l->rows);
@@ -80,24 +82,23 @@ static void look_flush(struct worker *w)
     worker_give(w, c);
 }
 
-/* Add a row to the chunk. */
-static int look_add(struct worker *w, const struct deltafs_record *record, struct error *e)
+/* Add a row of `size` bytes to the chunk. */
+static int look_add(struct worker *w, uint64_t key, const uint8_t *row, size_t size, struct error *e)
 {
     struct chunk *c = w->looked.chunk;
     if (!c) {
         size_t left = w->looked.count - w->looked.given, most = left < BATCH ? left : BATCH;
-        size_t bytes = sizeof *c + most * (sizeof *record + record->size);
-        c = w->looked.chunk = malloc(bytes + 1);
+        size_t bytes = sizeof *c + most * (sizeof *c->record + size) + 1;
+        c = w->looked.chunk = worker_chunk(w, bytes);
         if (!c)
             return error_no_memory(e, bytes, "rows");
-        *c = (struct chunk){.count = 0};
         w->looked.most = most;
         w->looked.given += most;
     }
-    uint8_t *row = (uint8_t *)&c->record[w->looked.most] + c->count * record->size;
-    copy_short(row, record->value, record->size);
-    c->record[c->count] = *record;
-    c->record[c->count++].value = row;
+    uint8_t *value = (uint8_t *)&c->record[w->looked.most] + c->count * size;
+    copy_short(value, row, size);
+    c->record[c->count++] =
+        (struct deltafs_record){.key = key, .label = w->eval.batch.label, .value = value, .size = size};
     if (c->count == w->looked.most)
         look_flush(w);
     return DELTAFS_OK;
@@ -107,16 +108,17 @@ static int look_give(void *worker, uint64_t key, uint32_t mark, struct error *e)
 {
     struct worker *w = worker;
     struct deltafs_select *s = w->select;
-    size_t size = plan_row_size(&s->plan), row = mark - 1;
-    const struct deltafs_record record = {
-        .key = key, .label = w->eval.batch.label, .value = w->looked.rows.bytes + row * size, .size = size};
+    const size_t size = plan_row_size(&s->plan), number = mark - 1;
+    const uint8_t *row = w->looked.rows.bytes + number * size;
+    const struct deltafs_record record = {.key = key, .label = w->eval.batch.label, .value = row, .size = size};
 
     if (s->except.count > 0 && key_set_has(&s->except, &s->reader->manifest, &record))
         return DELTAFS_OK;
     if (!s->plan.by)
-        return look_add(w, &record, e);
+        return look_add(w, key, row, size, e);
     pthread_mutex_lock(&s->lock);
-    int status = top_offer(&s->top, ((const double *)(const void *)w->looked.by.bytes)[row], w->records++, &record, e);
+    int status =
+        top_offer(&s->top, ((const double *)(const void *)w->looked.by.bytes)[number], w->records++, &record, e);
     pthread_mutex_unlock(&s->lock);
     return status;
 }
@@ -133,10 +135,25 @@ static int look_end(void *worker, struct error *e)
 
 /* ---- The unit ---- */
 
+/* A segment has its records by key. */
+static void look_begin(void *worker, uint32_t segments)
+{
+    struct worker *w = worker;
+    struct deltafs_select *s = w->select;
+
+    if (s->units > 1 || segments > 1 || s->plan.by)
+        return;
+    pthread_mutex_lock(&s->lock);
+    s->is_overflowing = 1;
+    s->ahead = s->limit < AHEAD_MAX ? s->limit : AHEAD_MAX;
+    s->least = s->ahead / 2;
+    pthread_mutex_unlock(&s->lock);
+}
+
 int worker_look(struct worker *w, struct error *damage)
 {
     struct damages damages = {0};
-    const struct scan_look look = {w->eval.needs_keys, look_block, look_give, look_end, w, &damages};
+    const struct scan_look look = {w->eval.needs_keys, look_begin, look_block, look_give, look_end, w, &damages};
     struct part_reader *p;
     int status = reader_part(w->reader, w->partition, &p, &w->error);
 

@@ -69,7 +69,25 @@ static int worker_must_wait(const struct worker *w)
 {
     const struct deltafs_select *s = w->select;
 
-    return !s->is_stopping && s->held > s->limit && (w->unit != s->taken || s->unit[w->unit].first);
+    return !s->is_stopping && s->held > s->ahead && (w->unit != s->taken || s->unit[w->unit].first);
+}
+
+struct chunk *worker_chunk(struct worker *w, size_t bytes)
+{
+    struct deltafs_select *s = w->select;
+
+    pthread_mutex_lock(&s->lock);
+    struct chunk *c = s->spare;
+    if (c && c->room < bytes)
+        c = NULL;
+    if (c)
+        s->spare = c->next;
+    pthread_mutex_unlock(&s->lock);
+    size_t room = c ? c->room : bytes;
+    c = c ? c : malloc(bytes);
+    if (c)
+        *c = (struct chunk){.room = room};
+    return c;
 }
 
 void worker_give(struct worker *w, struct chunk *c)
@@ -83,7 +101,7 @@ void worker_give(struct worker *w, struct chunk *c)
     s->held += c->bytes;
     if (s->held > s->limit)
         s->is_overflowing = 1;
-    if (s->is_overflowing)
+    if (s->is_overflowing && s->held >= s->least)
         pthread_cond_signal(&s->rows);
     while (s->is_overflowing && worker_must_wait(w))
         pthread_cond_wait(&s->work, &s->lock);

@@ -216,12 +216,10 @@ static int select_rows(const struct select *s, struct select_source *rows, struc
     int code = EXIT_OK;
 
     for (; code == EXIT_OK && b->status == DELTAFS_OK && b->n > 0 && !ferror(stdout); batch_next(b, rows)) {
-        for (size_t i = 0; i < b->n && code == EXIT_OK; i++) {
-            if (s->format.is_keys)
-                code = found_add(found, &b->record[i]);
-            else
-                print_record(p, &b->record[i]);
-        }
+        for (size_t i = 0; s->format.is_keys && i < b->n && code == EXIT_OK; i++)
+            code = found_add(found, &b->record[i]);
+        if (!s->format.is_keys)
+            print_records(p, b->record, b->n);
         *count += b->n;
     }
     return code;

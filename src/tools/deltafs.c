@@ -1,5 +1,9 @@
 /* deltafs: ask and check directories, and use logical files, without MPI. */
+#include <stdio.h>
+#include <unistd.h>
 #include "tools/cmd.h"
+
+#define BUFFER_SIZE (64u << 10) /* of standard output: as much as a pipe takes */
 
 extern const struct command cmd_attr, cmd_cat, cmd_cp, cmd_doctor, cmd_export, cmd_flatten, cmd_get, cmd_info, cmd_ls,
     cmd_mv, cmd_ns, cmd_plot, cmd_repair, cmd_rm, cmd_run, cmd_scan, cmd_select, cmd_snapshot, cmd_stat, cmd_verify;
@@ -11,6 +15,7 @@ static const struct command *const commands[] = {
 
 int main(int argc, char **argv)
 {
+    static char buffer[BUFFER_SIZE];
     static const struct program deltafs = {
         .text = "asks and checks DeltaFS directories, and reads and makes logical files.\n"
                 "Names may have the prefix deltafs:, as in MPI-IO.",
@@ -18,5 +23,7 @@ int main(int argc, char **argv)
                  "something to do; 2 usage; 3 input, output or damage",
         .command = commands};
 
+    if (!isatty(STDOUT_FILENO))
+        setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
     return cmd_main(&deltafs, argc, argv);
 }

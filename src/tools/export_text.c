@@ -19,8 +19,7 @@ static int jsonl_begin(struct export *x)
 
 static int text_rows(struct export *x, const struct deltafs_record *row, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        print_record(x->state, &row[i]);
+    print_records(x->state, row, count);
     return ferror(x->file) ? export_fail_write(x) : EXIT_OK;
 }
 

@@ -143,18 +143,30 @@ static struct decimal decimal_of(uint64_t c, int q)
 
 /* ---- Text ---- */
 
+static size_t digits_of(uint64_t v)
+{
+    size_t n = 1;
+
+    for (; v >= 10000; v /= 10000)
+        n += 4;
+    return n + (v >= 10) + (v >= 100) + (v >= 1000);
+}
+
 size_t number_text_unsigned(uint64_t v, char *out)
 {
-    char digit[20];
-    size_t n = sizeof digit;
+    static const char two[] =
+        "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444"
+        "5464748495051525354555657585960616263646566676869707172737475767778798081828384858687888990"
+        "919293949596979899";
+    const size_t n = digits_of(v);
+    char *to = out + n;
 
-    do {
-        digit[--n] = (char)('0' + v % 10);
-        v /= 10;
-    } while (v > 0);
-    memcpy(out, digit + n, sizeof digit - n);
-    out[sizeof digit - n] = '\0';
-    return sizeof digit - n;
+    *to = '\0';
+    for (; v >= 10; v /= 100)
+        memcpy(to -= 2, two + 2 * (v % 100), 2);
+    if (to > out)
+        *out = (char)('0' + v);
+    return n;
 }
 
 size_t number_text_signed(int64_t v, char *out)

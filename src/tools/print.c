@@ -63,28 +63,36 @@ int print_has_field(const char *schema, const char *name, size_t size)
     return has;
 }
 
+static struct printed_field print_field_of(const deltafs_schema *schema, size_t i)
+{
+    const struct deltafs_field *f = deltafs_schema_field(schema, i);
+
+    return (struct printed_field){f, print_prefix(f)};
+}
+
 /* Choose the fields that are to be printed. Returns how many there are. */
-static size_t print_choose(const struct printer *p, const deltafs_schema *schema, size_t *chosen)
+static size_t print_choose(const struct printer *p, const deltafs_schema *schema, struct printed_field *chosen)
 {
     size_t all = schema ? deltafs_schema_count(schema) : 0, n = 0;
 
     for (size_t i = 0; !p->fields && i < all; i++)
-        chosen[n++] = i;
+        chosen[n++] = print_field_of(schema, i);
     for (const char *name = p->fields; name; name = strchr(name, ',') ? strchr(name, ',') + 1 : NULL) {
-        chosen[n] = print_find(schema, name, strcspn(name, ","));
-        n += chosen[n] < all;
+        size_t i = print_find(schema, name, strcspn(name, ","));
+        if (i < all)
+            chosen[n++] = print_field_of(schema, i);
     }
     return n;
 }
 
 /* Room for what print_choose chooses. */
-static size_t *print_make_room(const struct printer *p, const deltafs_schema *schema)
+static struct printed_field *print_make_room(const struct printer *p, const deltafs_schema *schema)
 {
     size_t n = 1 + (schema ? deltafs_schema_count(schema) : 0);
 
     for (const char *c = p->fields; c && *c != '\0'; c++)
         n += *c == ',';
-    return calloc(n, sizeof(size_t));
+    return calloc(n, sizeof(struct printed_field));
 }
 
 static void print_drop_schema(struct printer *p)
@@ -99,7 +107,7 @@ static int print_take_schema(struct printer *p, const char *text)
     deltafs_schema *schema = NULL;
     int status = text[0] != '\0' ? deltafs_schema_parse(text, &schema) : DELTAFS_OK;
     char *copy = strdup(text);
-    size_t *chosen = print_make_room(p, schema);
+    struct printed_field *chosen = print_make_room(p, schema);
 
     if (status == DELTAFS_OK && (!copy || !chosen))
         status = DELTAFS_ERR_MEMORY;
@@ -125,11 +133,11 @@ static void print_heading(const struct printer *p)
         return;
     fprintf(p->out, is_csv ? "%*s,%*s" : "%*s %*s", is_csv ? 0 : KEY_WIDTH, "key", is_csv ? 0 : FIELD_WIDTH, "epoch");
     for (size_t i = 0; i < p->chosen_count; i++) {
-        const struct deltafs_field *f = deltafs_schema_field(p->schema, p->chosen[i]);
+        const struct printed_field *f = &p->chosen[i];
         if (is_csv)
-            fprintf(p->out, ",%s%s", print_prefix(f), f->name);
+            fprintf(p->out, ",%s%s", f->prefix, f->field->name);
         else
-            fprintf(p->out, " %*s", FIELD_WIDTH, f->name);
+            fprintf(p->out, " %*s", FIELD_WIDTH, f->field->name);
     }
     fputs(p->schema ? "\n" : is_csv ? ",size,value\n" : "           size value\n", p->out);
 }
@@ -197,6 +205,68 @@ int print_schema(struct printer *p, const char *schema)
     return status;
 }
 
+/* ---- The line ---- */
+
+/* Numbers are collected in p->line, so that some rows of them are one write to the stream. */
+static void line_flush(struct printer *p)
+{
+    if (p->line_size > 0)
+        fwrite(p->line, 1, p->line_size, p->out);
+    p->line_size = 0;
+}
+
+/* Room for `n` characters, at most sizeof p->line. Without a call to line_add, they are not part of the line. */
+static char *line_room(struct printer *p, size_t n)
+{
+    if (n > sizeof p->line - p->line_size)
+        line_flush(p);
+    return p->line + p->line_size;
+}
+
+static void line_add(struct printer *p, size_t n)
+{
+    p->line_size += n;
+}
+
+static void line_text(struct printer *p, const char *text, size_t n)
+{
+    if (n > sizeof p->line) {
+        line_flush(p);
+        fwrite(text, 1, n, p->out);
+        return;
+    }
+    memcpy(line_room(p, n), text, n);
+    line_add(p, n);
+}
+
+static void line_string(struct printer *p, const char *text)
+{
+    line_text(p, text, strlen(text));
+}
+
+static void line_character(struct printer *p, char c)
+{
+    *line_room(p, 1) = c;
+    line_add(p, 1);
+}
+
+/* `n` characters that are in the line's room, at the right of their column in a table. */
+static void line_right(struct printer *p, char *text, size_t n, size_t width)
+{
+    if (p->format == PRINT_TABLE && n < width) {
+        memmove(text + (width - n), text, n);
+        memset(text, ' ', width - n);
+        n = width;
+    }
+    line_add(p, n);
+}
+
+static void line_blanks(struct printer *p, size_t n)
+{
+    memset(line_room(p, n), ' ', n);
+    line_add(p, n);
+}
+
 /* ---- Values ---- */
 
 static void print_csv_text(const struct printer *p, const char *text, size_t n)
@@ -216,8 +286,9 @@ static void print_csv_text(const struct printer *p, const char *text, size_t n)
         putc('"', p->out);
 }
 
-static void print_text(const struct printer *p, const char *text, size_t n, size_t width)
+static void print_text(struct printer *p, const char *text, size_t n, size_t width)
 {
+    line_flush(p);
     if (print_is_json(p))
         report_json_text(p->out, text, n);
     else if (p->format == PRINT_CSV)
@@ -238,71 +309,73 @@ static void print_text(const struct printer *p, const char *text, size_t n, size
     }
 }
 
-static void print_hex(const struct printer *p, const void *bytes, size_t n)
+static void print_hex(struct printer *p, const void *bytes, size_t n)
 {
     const char *quote = print_is_json(p) ? "\"" : "";
 
-    fputs(quote, p->out);
+    line_string(p, quote);
+    line_flush(p);
     report_hex(p->out, bytes, n);
-    fputs(quote, p->out);
+    line_string(p, quote);
 }
 
-/* Text of `n` characters, at the right of its column in a table. */
-static void print_right(const struct printer *p, const char *text, size_t n, size_t width)
+static void print_unsigned(struct printer *p, uint64_t v, size_t width)
 {
-    for (; p->format == PRINT_TABLE && n < width; width--)
-        putc(' ', p->out);
-    fwrite(text, 1, n, p->out);
+    char *text = line_room(p, NUMBER_TEXT_ROOM);
+
+    line_right(p, text, number_text_unsigned(v, text), width);
 }
 
-static void print_unsigned(const struct printer *p, uint64_t v, size_t width)
+static void print_signed(struct printer *p, int64_t v, size_t width)
 {
-    char text[NUMBER_TEXT_ROOM];
+    char *text = line_room(p, NUMBER_TEXT_ROOM);
 
-    print_right(p, text, number_text_unsigned(v, text), width);
+    line_right(p, text, number_text_signed(v, text), width);
 }
 
-static void print_signed(const struct printer *p, int64_t v, size_t width)
+static void print_float(struct printer *p, double v)
 {
-    char text[NUMBER_TEXT_ROOM];
-
-    print_right(p, text, number_text_signed(v, text), width);
-}
-
-static void print_float(const struct printer *p, double v)
-{
-    char text[NUMBER_TEXT_ROOM];
+    char *text = line_room(p, NUMBER_TEXT_ROOM + 2);
 
     if (p->format == PRINT_TABLE && isfinite(v)) {
-        fprintf(p->out, "%*.7g", FIELD_WIDTH, v);
-        return;
+        line_add(p, (size_t)snprintf(text, NUMBER_TEXT_ROOM, "%*.7g", FIELD_WIDTH, v));
+    } else if (print_is_json(p) && !isfinite(v)) {
+        /* nan and inf: JSON has no numbers for them */
+        line_character(p, '"');
+        line_add(p, number_text_float(v, text + 1));
+        line_character(p, '"');
+    } else {
+        line_right(p, text, number_text_float(v, text), FIELD_WIDTH);
     }
-    size_t n = number_text_float(v, text);
-    if (print_is_json(p) && !isfinite(v))
-        fprintf(p->out, "\"%s\"", text); /* nan and inf: JSON has no numbers for them */
-    else
-        print_right(p, text, n, FIELD_WIDTH);
 }
 
-static void print_missing(const struct printer *p)
+static void print_missing(struct printer *p)
 {
     if (print_is_json(p))
-        fputs("null", p->out);
+        line_string(p, "null");
     else if (p->format == PRINT_TABLE)
-        fprintf(p->out, "%*s", FIELD_WIDTH, "");
+        line_blanks(p, FIELD_WIDTH);
 }
 
-static void print_field(const struct printer *p, const struct deltafs_field *f, const uint8_t *value)
+/* The bits of a number of at most 8 bytes; 0 for larger fields. */
+static uint64_t print_bits(const uint8_t *bytes, size_t size)
+{
+    uint64_t bits = 0;
+
+    for (size_t i = size <= 8 ? size : 0; i-- > 0;)
+        bits = bits << 8 | bytes[i];
+    return bits;
+}
+
+static void print_field(struct printer *p, const struct deltafs_field *f, const uint8_t *value)
 {
     const uint8_t *bytes = value + f->offset;
-    uint64_t bits = 0;
+    const uint64_t bits = print_bits(bytes, f->size);
+    const uint32_t bits4 = (uint32_t)bits;
     unsigned unused = f->size <= 8 ? 64 - 8 * f->size : 0;
     float f4;
     double f8;
 
-    for (size_t i = f->size <= 8 ? f->size : 0; i-- > 0;)
-        bits = bits << 8 | bytes[i];
-    uint32_t bits4 = (uint32_t)bits;
     switch (f->kind) {
     case 'f':
         memcpy(&f4, &bits4, sizeof f4);
@@ -326,13 +399,21 @@ static void print_field(const struct printer *p, const struct deltafs_field *f, 
     }
 }
 
+static void print_name(struct printer *p, const char *prefix, const char *name)
+{
+    line_string(p, ", \"");
+    line_string(p, prefix);
+    line_string(p, name);
+    line_string(p, "\": ");
+}
+
 /* What comes before a value of a record that is not the first. */
-static void print_next(const struct printer *p, const char *prefix, const char *name)
+static inline void print_next(struct printer *p, const char *prefix, const char *name)
 {
     if (print_is_json(p))
-        fprintf(p->out, ", \"%s%s\": ", prefix, name);
+        print_name(p, prefix, name);
     else
-        putc(p->format == PRINT_CSV ? ',' : ' ', p->out);
+        line_character(p, p->format == PRINT_CSV ? ',' : ' ');
 }
 
 /* Print a record whose columns are those of the schema. */
@@ -343,9 +424,9 @@ static void print_row(struct printer *p, const struct deltafs_record *r)
         return;
     }
     if (p->format == PRINT_JSON)
-        fputs(p->count > 0 ? ",\n " : "\n ", p->out);
+        line_string(p, p->count > 0 ? ",\n " : "\n ");
     if (print_is_json(p))
-        fputs("{\"key\": ", p->out);
+        line_string(p, "{\"key\": ");
     if (r->key_bytes)
         print_text(p, r->key_bytes, r->key_size, KEY_WIDTH);
     else
@@ -353,9 +434,8 @@ static void print_row(struct printer *p, const struct deltafs_record *r)
     print_next(p, "", "epoch");
     print_unsigned(p, r->label, FIELD_WIDTH);
     for (size_t i = 0; i < p->chosen_count; i++) {
-        const struct deltafs_field *f = deltafs_schema_field(p->schema, p->chosen[i]);
-        print_next(p, print_prefix(f), f->name);
-        print_field(p, f, r->value);
+        print_next(p, p->chosen[i].prefix, p->chosen[i].field->name);
+        print_field(p, p->chosen[i].field, r->value);
     }
     if (!p->schema) {
         print_next(p, "", "size");
@@ -363,7 +443,10 @@ static void print_row(struct printer *p, const struct deltafs_record *r)
         print_next(p, "", "value");
         print_hex(p, r->value, r->size);
     }
-    fputs(p->format == PRINT_JSON ? "}" : p->format == PRINT_JSON_LINES ? "}\n" : "\n", p->out);
+    if (print_is_json(p))
+        line_character(p, '}');
+    if (p->format != PRINT_JSON)
+        line_character(p, '\n');
     p->count++;
 }
 
@@ -375,19 +458,26 @@ int print_flush(struct printer *p)
         p->status = deltafs_columns_rows(p->columns, p->pendings, p->pending, &row);
     for (size_t i = 0; i < p->pendings && p->status == DELTAFS_OK; i++)
         print_row(p, &row[i]);
+    line_flush(p);
     p->pendings = 0;
     return p->status;
 }
 
 void print_record(struct printer *p, const struct deltafs_record *r)
 {
-    if (!p->columns) {
-        print_row(p, r);
-        return;
+    print_records(p, r, 1);
+}
+
+void print_records(struct printer *p, const struct deltafs_record *r, size_t n)
+{
+    for (size_t i = 0; !p->columns && i < n; i++)
+        print_row(p, &r[i]);
+    line_flush(p);
+    for (size_t i = 0; p->columns && i < n; i++) {
+        p->pending[p->pendings++] = r[i];
+        if (p->pendings == PRINT_AT_ONCE)
+            print_flush(p);
     }
-    p->pending[p->pendings++] = *r;
-    if (p->pendings == PRINT_AT_ONCE)
-        print_flush(p);
 }
 
 int print_end(struct printer *p)

@@ -6,6 +6,7 @@
 #include <deltafs/deltafs_query.h>
 
 #define PRINT_AT_ONCE 1024 /* records */
+#define PRINT_LINE    4096 /* characters, more than any number has */
 
 enum print_format {
     PRINT_TABLE,
@@ -15,14 +16,21 @@ enum print_format {
     PRINT_JSON_LINES /* an object in each line; for export only */
 };
 
+struct printed_field {
+    const struct deltafs_field *field;
+    const char *prefix; /* of its name */
+};
+
 struct printer {
     enum print_format format;
     FILE *out;
     deltafs_schema *schema; /* NULL: none; the value is then shown in hexadecimal */
     char *schema_text;
     const char *fields; /* the names of the fields that are printed; NULL: all */
-    size_t *chosen;     /* their numbers in the schema */
+    struct printed_field *chosen;
     size_t chosen_count;
+    char line[PRINT_LINE]; /* what is not written yet */
+    size_t line_size;
     uint64_t count; /* records printed */
     /* If records have computed columns: those that are to be printed next, and the status of printing. */
     deltafs_columns *columns;
@@ -51,9 +59,10 @@ int print_begin_records(struct printer *p, enum print_format format, deltafs_dir
 int print_begin_failed(const char *command, const char *fields, int status);
 /* Go on with values of another schema, below a heading of its own; the same schema changes nothing. */
 int print_schema(struct printer *p, const char *schema);
-/* The record must stay until print_flush or print_end, which print what is not printed yet. They return the status, of
+/* The records must stay until print_flush or print_end, which print what is not printed yet. They return the status, of
  * all records so far: an expression of a computed column may not fit to an epoch. */
 void print_record(struct printer *p, const struct deltafs_record *record);
+void print_records(struct printer *p, const struct deltafs_record *record, size_t n);
 int print_flush(struct printer *p);
 int print_end(struct printer *p);
 

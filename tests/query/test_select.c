@@ -9,7 +9,10 @@
 #define EACH       3000 /* records of an epoch */
 #define ALL        (EPOCHS * EACH)
 #define PARTITIONS 5
-#define BIG        1000 /* bytes of a value that does not fit in memory with others */
+#define BIG        1000         /* bytes of a value that does not fit in memory with others */
+#define LONG       (40u << 10)  /* records of an epoch, more than threads make before the caller takes any */
+#define LONGER     (500u << 10) /* the same, in several segments, if keys are */
+#define SPREAD     40           /* that far */
 
 struct item {
     uint64_t key, label;
@@ -305,6 +308,71 @@ static deltafs_dir *make_big(const char *name)
     return d;
 }
 
+/* The rows of an epoch with `records` records, of which the condition leaves one of `step`. They
+ * are in the order of keys, although the caller gets them before all are there. Stops after `calls` calls. */
+static void check_alone(deltafs_dir *d, uint64_t label, uint32_t records, uint32_t step, size_t calls)
+{
+    const struct deltafs_range range = {label, label};
+    const struct deltafs_select_options o = {
+        .struct_size = sizeof o, .range = &range, .where = step > 1 ? "n == 0" : NULL, .fields = "v,half"};
+    const struct deltafs_record *row;
+    deltafs_select *s;
+    uint64_t key = 0;
+    size_t count = 1;
+
+    CHECK_CALL(d, deltafs_select_open(d, &o, &s), DELTAFS_OK);
+    for (; count > 0 && calls > 0; calls--) {
+        CHECK_CALL(d, deltafs_select_next(s, &row, &count), DELTAFS_OK);
+        for (size_t i = 0; i < count; i++, key += step) {
+            const uint8_t *value = row[i].value;
+            float v;
+            double half;
+            memcpy(&v, value, sizeof v);
+            memcpy(&half, value + 4, sizeof half);
+            CHECK_IS(row[i].label, label);
+            CHECK_IS(row[i].key, key << SPREAD);
+            CHECK_IS(row[i].size, 12);
+            CHECK(value == (const uint8_t *)row[0].value + 12 * i);
+            CHECK(v == (float)key && half == (double)v / 2);
+        }
+    }
+    if (count == 0)
+        CHECK_IS(key, (records + step - 1) / step * step);
+    CHECK_IS(deltafs_select_close(s), DELTAFS_OK);
+}
+
+/* One partition, so that the rows of an epoch come as they are made, where they are by key. */
+static void test_alone(void **state)
+{
+    static const uint32_t records[] = {LONG, LONGER, 1, LONG};
+    const struct deltafs_attribute half = {
+        .struct_size = sizeof half, .name = "half", .type = DELTAFS_ATTRIBUTE_EXPRESSION, .value = "v / 2"};
+    deltafs_dir *d = unit_create(unit_path("alone"),
+                                 unit_options("schema", "u:f4,v:f4,n:i4", "memory", "8M", "partitions", "1", NULL));
+
+    (void)state;
+    CHECK_CALL(d, deltafs_attribute_set(d, &half), DELTAFS_OK);
+    for (uint64_t e = 0; e < 4; e++) {
+        for (uint64_t i = 0; i < records[e]; i++) {
+            const uint64_t key = i * 7919 % records[e];
+            const struct {
+                float u, v;
+                int32_t n;
+            } value = {1, (float)key, key % 100 != 0};
+            CHECK_CALL(d, deltafs_append(d, key << SPREAD, &value, sizeof value), DELTAFS_OK);
+        }
+        CHECK_CALL(d, deltafs_epoch_end(d, e), DELTAFS_OK);
+    }
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    d = unit_open(unit_path("alone"));
+    for (uint64_t e = 0; e < 4; e++)
+        for (uint32_t step = 1; step <= 100; step += 99)
+            check_alone(d, e, records[e], step, SIZE_MAX);
+    for (size_t calls = 0; calls < 4; calls++)
+        check_alone(d, 0, LONG, 1, calls);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
 static void test_overflow(void **state)
 {
     struct deltafs_select_options o = {.struct_size = sizeof o};
@@ -422,8 +490,9 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_selects),  cmocka_unit_test(test_parts),  cmocka_unit_test(test_fields),
-        cmocka_unit_test(test_overflow), cmocka_unit_test(test_damage), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_selects),  cmocka_unit_test(test_parts), cmocka_unit_test(test_fields),
+        cmocka_unit_test(test_overflow), cmocka_unit_test(test_alone), cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_refused),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown);

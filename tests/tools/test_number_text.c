@@ -138,6 +138,12 @@ static void test_special(void **state)
     is_text((double)0.1f, "0.10000000149011612");
     CHECK_IS(number_text_unsigned(UINT64_MAX, text), 20);
     CHECK(strcmp(text, "18446744073709551615") == 0);
+    for (uint64_t ten = 10; ten <= UINT64_C(1000000000000000000); ten *= 10)
+        for (uint64_t v = ten - 1; v <= ten + 1; v++) {
+            char same[NUMBER_TEXT_ROOM];
+            CHECK_IS(number_text_unsigned(v, text), snprintf(same, sizeof same, "%llu", (unsigned long long)v));
+            CHECK(strcmp(text, same) == 0);
+        }
     CHECK_IS(number_text_unsigned(0, text), 1);
     CHECK(strcmp(text, "0") == 0);
     CHECK_IS(number_text_signed(INT64_MIN, text), 20);

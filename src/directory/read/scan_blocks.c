@@ -251,6 +251,8 @@ int part_look(struct reader *r, struct part_reader *p, uint32_t epoch, const str
         damages_add(look->damages, e);
         return DELTAFS_OK;
     }
+    if (status == DELTAFS_OK)
+        look->begin(look->arg, segments);
     for (uint32_t i = 0; status == DELTAFS_OK && i < segments; i++) {
         s.segment = &segment[i];
         for (uint32_t leaf = 0; leaf < segment[i].footer.leaves && status == DELTAFS_OK; leaf++)

@@ -9,6 +9,8 @@
  * the block. */
 struct scan_look {
     int needs_keys;
+    /* Called before all others, if the epoch's segments, so many, can be read. */
+    void (*begin)(void *arg, uint32_t segments);
     /* As in struct gather_look; `keys` only with needs_keys. */
     int (*look)(void *arg, struct block *b, const uint8_t *keys, const uint32_t **marks, struct error *e);
     /* A record whose mark is not 0, in the order of keys. */
