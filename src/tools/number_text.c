@@ -175,39 +175,34 @@ size_t number_text_signed(int64_t v, char *out)
     return v < 0 ? 1 + number_text_unsigned(-(uint64_t)v, out + 1) : number_text_unsigned((uint64_t)v, out);
 }
 
-/* Digits with a point among them, or zeros before or behind them; `point` of them are before it. */
-static size_t put_fixed(const char *digit, int n, int point, char *out)
+/* The `n` digits with a point among them, or zeros before or behind them; `point` of them are before it. */
+static size_t put_fixed(uint64_t digits, int n, int point, char *out)
 {
-    char *to = out;
-
     if (point <= 0) {
-        memcpy(to, "0.0000", 2 + (size_t)-point);
-        to += 2 - point;
-        point = 0;
-    } else {
-        int some = point < n ? point : n;
-        memcpy(to, digit, (size_t)some);
-        memset(to + some, '0', (size_t)(point - some));
-        to[point] = '.';
-        to += point + 1;
-        digit += some;
-        n -= some;
+        char *to = out + 2 - point;
+        memcpy(out, "0.00000", 8);
+        return (size_t)(to - out) + number_text_unsigned(digits, to);
     }
-    memcpy(to, n > 0 ? digit : "0", n > 0 ? (size_t)n : 1);
-    to += n > 0 ? n : 1;
-    *to = '\0';
-    return (size_t)(to - out);
+    number_text_unsigned(digits, out);
+    if (n > point) {
+        memmove(out + point + 1, out + point, (size_t)(n - point) + 1);
+        out[point] = '.';
+        return (size_t)n + 1;
+    }
+    memset(out + n, '0', (size_t)(point - n));
+    memcpy(out + point, ".0", 3);
+    return (size_t)point + 2;
 }
 
-static size_t put_scientific(const char *digit, int n, int exponent, char *out)
+static size_t put_scientific(uint64_t digits, int n, int exponent, char *out)
 {
-    char *to = out;
+    char *to = out + n;
 
-    *to++ = digit[0];
+    number_text_unsigned(digits, out);
     if (n > 1) {
-        *to++ = '.';
-        memcpy(to, digit + 1, (size_t)n - 1);
-        to += n - 1;
+        memmove(out + 2, out + 1, (size_t)n - 1);
+        out[1] = '.';
+        to++;
     }
     *to++ = 'e';
     *to++ = exponent < 0 ? '-' : '+';
@@ -219,15 +214,13 @@ static size_t put_scientific(const char *digit, int n, int exponent, char *out)
 
 static size_t put_decimal(struct decimal d, char *out)
 {
-    char digit[NUMBER_TEXT_ROOM];
-
     while (d.digits % 10 == 0) {
         d.digits /= 10;
         d.exponent++;
     }
-    int n = (int)number_text_unsigned(d.digits, digit), first = d.exponent + n - 1;
+    int n = (int)digits_of(d.digits), first = d.exponent + n - 1;
     int is_fixed = first >= -ZEROS_FIXED && first < (n > DIGITS_FIXED ? n : DIGITS_FIXED);
-    return is_fixed ? put_fixed(digit, n, first + 1, out) : put_scientific(digit, n, first, out);
+    return is_fixed ? put_fixed(d.digits, n, first + 1, out) : put_scientific(d.digits, n, first, out);
 }
 
 size_t number_text_float(double v, char *out)

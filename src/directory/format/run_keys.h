@@ -8,7 +8,8 @@
 #include "base/coding.h"
 #include "base/memory.h"
 
-#define KEYS_CHUNK (16u << 10) /* bytes that the store grows by */
+#define KEYS_CHUNK (16u << 10)         /* bytes that the store grows by */
+#define KEYS_TWO   (UINT64_C(1) << 14) /* varints below it, of one byte or two, are coded without a jump */
 
 struct keys_chunk {
     struct keys_chunk *next;
@@ -58,7 +59,14 @@ static inline int keys_put(struct keys_store *s, uint64_t add, struct error *e)
         if (status != DELTAFS_OK)
             return status;
     }
-    s->at = put_varint(s->at, add);
+    if (add >= KEYS_TWO) {
+        s->at = put_varint(s->at, add);
+        return DELTAFS_OK;
+    }
+    unsigned is_two = add >= 0x80;
+    s->at[0] = (uint8_t)(add | is_two << 7);
+    s->at[1] = (uint8_t)(add >> 7);
+    s->at += 1 + is_two;
     return DELTAFS_OK;
 }
 
@@ -83,11 +91,13 @@ static inline uint64_t keys_take(struct keys_cursor *c)
         c->chunk = c->chunk->next;
         c->at = c->chunk->bytes;
     }
-    uint64_t v = *c->at;
-    if (v < 0x80)
-        c->at++;
-    else
+    uint64_t v = 0, is_two = c->at[0] >> 7, second = c->at[1];
+    if (is_two & second >> 7) {
         c->at = get_varint(c->at, c->at + VARINT_MAX, &v);
+        return v;
+    }
+    v = (c->at[0] & 0x7fu) | (second << 7 & (0 - is_two));
+    c->at += 1 + is_two;
     return v;
 }
 

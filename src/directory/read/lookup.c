@@ -6,7 +6,8 @@
 #define PROBES_MAX   256                /* leaves searched in a window */
 #define REFS_MAX     1024               /* blocks, or parts of them, taken in a window */
 #define RECORDS_MAX  (64u << 10)        /* and records */
-#define SEEKS_MAX    16                 /* records of a key in a leaf that are sought one by one */
+#define SEEKS_MAX    16                 /* records of a key in a leaf that are sought one by one, */
+#define SEEKERS_MAX  2                  /* of so many keys */
 #define ANSWER_BYTES 512                /* of a key's values, to begin with */
 #define WINDOW_BYTES ((size_t)8 << 20)  /* of leaves or blocks, about, in a window */
 #define FETCH_MAX    ((size_t)64 << 10) /* of leaves that are read at once */
@@ -26,7 +27,8 @@ struct lookup_scratch {
     struct probe probe[PROBES_MAX];
     struct fetch fetch[PROBES_MAX];
     struct leaf leaf[PROBES_MAX]; /* by probe */
-    struct leaf table;            /* room for the run table of a leaf */
+    struct leaf table;            /* room for the run table of a leaf, */
+    const struct probe *loaded;   /* of this probe; NULL: it has none */
     struct buffer leaves;         /* as they were read */
     struct ref ref[REFS_MAX]; /* of a wanted key, whose number is `note`: `wanted` records side by side in a block */
     struct ref_record record[RECORDS_MAX];
@@ -206,29 +208,42 @@ static void lookup_add_record(struct lookup *t, const struct ref *ref, uint32_t 
     t->s->record[t->records++] = (struct ref_record){t->wanted[ref->note].key, t->refs - 1, epoch};
 }
 
+/* The leaf of a probe with its run table. */
+static int lookup_load_table(struct lookup *t, const struct probe *probe, const struct leaf **out, struct error *e)
+{
+    struct leaf *leaf = &t->s->table;
+    const struct buffer runs = leaf->runs, blocks = leaf->blocks;
+
+    *out = leaf;
+    if (t->s->loaded == probe)
+        return DELTAFS_OK;
+    *leaf = *probe->found;
+    leaf->runs = runs;
+    leaf->blocks = blocks;
+    int status = leaf_load(leaf, t->p->index.file.path, probe->segment->leaf_offsets[probe->leaf], e);
+    t->s->loaded = status == DELTAFS_OK ? probe : NULL;
+    return status;
+}
+
 /* The records that a probe's leaf has of a wanted key. */
 static void lookup_take_key(struct lookup *t, const struct probe *probe, uint32_t wanted)
 {
     uint64_t key = t->wanted[wanted].key;
     struct ref ref = {.epoch = probe->segment->footer.epoch, .note = wanted};
-    struct leaf *leaf = &t->s->table;
+    const struct leaf *leaf = probe->found;
     uint32_t first = 0, run = UINT32_MAX, rank = 0, epoch = ref.epoch;
     uint32_t compacted = ref.epoch < t->r->manifest.compacted ? t->r->manifest.compacted : 0;
-    uint32_t found = leaf_find(probe->found, key >> probe->segment->footer.key_shift, &first);
-    int is_loaded = found > SEEKS_MAX, status = DELTAFS_OK;
+    uint32_t found = leaf_find(leaf, key >> probe->segment->footer.key_shift, &first);
+    int is_loaded = found > SEEKS_MAX || probe->end - probe->first > SEEKERS_MAX, status = DELTAFS_OK;
     struct leaf_epochs epochs = {.next = 0};
     struct error e;
 
     if (found == 0)
         return;
     if (compacted > 0)
-        epochs = leaf_epochs_begin(probe->found);
-    const struct buffer runs = leaf->runs, blocks = leaf->blocks;
-    *leaf = *probe->found;
-    leaf->runs = runs;
-    leaf->blocks = blocks;
+        epochs = leaf_epochs_begin(leaf);
     if (is_loaded)
-        status = leaf_load(leaf, t->p->index.file.path, probe->segment->leaf_offsets[probe->leaf], &e);
+        status = lookup_load_table(t, probe, &leaf, &e);
     for (uint32_t i = first; i < first + found && status == DELTAFS_OK; i++) {
         /* The records of a key are in the order of their runs. */
         uint32_t of = leaf_run_of(leaf, i);
@@ -337,6 +352,7 @@ static void lookup_take_probes(struct lookup *t)
     struct probe *probe = t->s->probe, *end = probe + t->probes;
 
     lookup_read_leaves(t);
+    t->s->loaded = NULL;
     for (struct probe *p = probe; p < end; p++)
         for (uint32_t i = p->first; i < p->end && !lookup_is_stopped(t); i++)
             if (p->found)
