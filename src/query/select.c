@@ -245,7 +245,7 @@ static void worker_fini(struct worker *w)
     buffer_fini(&w->value);
 }
 
-static void found_fini(struct found *f)
+void found_fini(struct found *f)
 {
     key_set_fini(&f->keys);
     buffer_fini(&f->records);

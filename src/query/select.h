@@ -47,6 +47,7 @@ struct found {
     struct buffer records; /* what it carries of them, `size` bytes of each; for keys that have records here */
     size_t size;           /* carried.size; 0: nothing is needed of them */
 };
+void found_fini(struct found *f);
 
 struct worker {
     struct deltafs_select *select;

@@ -158,6 +158,12 @@ static void candidates_cut(struct candidates *c, uint64_t top)
     memmove(c->key, c->key + from, c->count * sizeof *c->key);
 }
 
+/* Whether there are `top` records, and none below `low` can be as large as they are. */
+static int candidates_suffice(const struct candidates *c, uint64_t top, uint64_t low)
+{
+    return c->count >= top && c->key[c->count - (size_t)top].code >= low + DOUBT;
+}
+
 /* The records with the `top` largest values, and some more: from the largest down to where there are enough. */
 static int candidates_top(struct candidates *c, const struct value_index *x, uint32_t epoch, uint64_t label,
                           uint64_t top)
@@ -168,7 +174,7 @@ static int candidates_top(struct candidates *c, const struct value_index *x, uin
     for (uint64_t step = TOP_STEP; step < largest; step = step < largest / TOP_GROWS ? step * TOP_GROWS : largest)
         if (!candidates_find(c, x, label, largest - step, largest))
             return 0;
-        else if (c->count >= top) {
+        else if (candidates_suffice(c, top, largest - step)) {
             candidates_cut(c, top);
             return 1;
         }
@@ -234,23 +240,26 @@ static size_t index_most(const struct deltafs_select *s, const struct candidates
     return most < UINT32_MAX ? most : UINT32_MAX;
 }
 
-/* Let only the records of an epoch be read that the index finds. Returns whether it could be used. */
-static int index_use(struct deltafs_select *s, const struct value_index *x, uint32_t epoch, struct candidates *c)
+/* Let only the records of an epoch be read that the index finds. `must_carry`: if it has all that rows need. Returns
+ * whether it could be used. */
+static int index_use(struct deltafs_select *s, const struct value_index *x, uint32_t epoch, int must_carry,
+                     struct candidates *c)
 {
     const struct manifest_epoch *of = &s->reader->manifest.epoch[epoch];
     struct found *f = &s->found[epoch - s->begin];
     uint64_t print, low, high;
     uint32_t number;
-    int found = 0;
+    int is_found = 0;
 
     if (!index_has(x, of, &number, &print))
         return 0;
     c->most = index_most(s, c, of->records);
-    if (index_range(s, of->label, print, c, &low, &high))
-        found = candidates_find(c, x, of->label, low, high);
-    else if (index_is_top(s, of->label, print, c))
-        found = candidates_top(c, x, number, of->label, s->top.most);
-    if (!found)
+    int has_range = index_range(s, of->label, print, c, &low, &high);
+    int is_top = !has_range && index_is_top(s, of->label, print, c);
+    if ((has_range || is_top) && (c->has_rows || !must_carry))
+        is_found =
+            is_top ? candidates_top(c, x, number, of->label, s->top.most) : candidates_find(c, x, of->label, low, high);
+    if (!is_found)
         return 0;
     c->left -= c->count * (sizeof *c->key + c->size);
     key_set_own(&f->keys, c->key, c->count);
@@ -262,17 +271,21 @@ static int index_use(struct deltafs_select *s, const struct value_index *x, uint
     return 1;
 }
 
-static int index_try(struct deltafs_select *s, const char *name)
+/* Returns whether the index is used; `must_carry`: for all epochs, and with all that rows need. */
+static int index_try(struct deltafs_select *s, const char *name, int must_carry)
 {
     struct candidates c = {.manifest = &s->reader->manifest, .carried = &s->carried, .left = s->limit};
     struct value_index x;
-    int is_used = 0;
+    uint32_t used = 0;
 
     if (!index_open(s->reader, name, &x))
         return 0;
     if (carried_take(&s->carried, &s->plan, x.reader->manifest.schema, error_ignored()) == DELTAFS_OK)
-        for (uint32_t i = s->begin; i < s->end; i++)
-            is_used |= index_use(s, &x, i, &c);
+        for (uint32_t i = s->begin; i < s->end && (!must_carry || used == i - s->begin); i++)
+            used += (uint32_t)index_use(s, &x, i, must_carry, &c);
+    int is_used = used > 0 && (!must_carry || used == s->end - s->begin);
+    for (uint32_t i = 0; i < s->end - s->begin && !is_used; i++)
+        found_fini(&s->found[i]);
     if (!is_used)
         carried_fini(&s->carried);
     candidates_fini(&c);
@@ -280,11 +293,24 @@ static int index_try(struct deltafs_select *s, const char *name)
     return is_used;
 }
 
+/* The first of these names that is used. */
+static int index_choose(struct deltafs_select *s, const struct bytes *names, int must_carry)
+{
+    for (size_t at = 0; at < names->used;) {
+        const char *name = (const char *)names->buffer.bytes + at;
+        if (index_try(s, name, must_carry)) {
+            s->index = strdup(name);
+            return 1;
+        }
+        at += strlen(name) + 1;
+    }
+    return 0;
+}
+
 void select_use_index(struct deltafs_select *s)
 {
     struct bytes names = {{0}, 0};
     char folder[PATH_ROOM];
-    int is_used = 0;
 
     if (s->only.is_given || !(s->plan.where || s->plan.by) || s->reader->manifest.keys == KEYS_BYTES ||
         s->plan.schema == NULL || s->begin == s->end)
@@ -294,14 +320,8 @@ void select_use_index(struct deltafs_select *s)
         names.used = 0;
     if (names.used > 0)
         s->found = calloc(s->end - s->begin, sizeof *s->found);
-    for (size_t at = 0; s->found && at < names.used && !is_used;) {
-        const char *name = (const char *)names.buffer.bytes + at;
-        is_used = index_try(s, name);
-        if (is_used)
-            s->index = strdup(name);
-        at += strlen(name) + 1;
-    }
-    if (!is_used) {
+    int is_one = names.used > 0 && strlen((const char *)names.buffer.bytes) + 1 == names.used;
+    if (s->found && (is_one || !index_choose(s, &names, 1)) && !index_choose(s, &names, 0)) {
         free(s->found);
         s->found = NULL;
     }

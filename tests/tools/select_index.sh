@@ -147,10 +147,30 @@ while IFS='|' read -r where ending; do
     same "$work/plain.got" "$work/carry.got" "fewer columns: $where $ending"
 done <"$work/random"
 
+# Of several indexes of the expression, that which carries all columns of the rows; otherwise the first by name.
+cp -R "$work/carry" "$work/two"
+expect 0 "$deltafs" attr "$work/two" 'first==v*v'
+expect 0 mpi 1 "$deltafs_mpi" index --by 'first:v*v' "$work/two"
+# by INDEX ARGUMENT...
+by() {
+    used=$1
+    shift
+    "$deltafs" select "$work/plain" --where 'v*v > 8' --format csv "$@" >"$work/wanted" || fail select
+    "$deltafs" select "$work/two" --where 'v*v > 8' --format csv --explain "$@" >"$work/got" 2>"$work/err" || fail select
+    same "$work/wanted" "$work/got" "$*"
+    grep -qx "index: $used" "$work/err" || fail "not by $used: $* ($(cat "$work/err"))"
+}
+by first --format keys
+by size --fields w,v
+by first --fields n
+
 # Epochs that are added are scanned, until they are indexed.
 make_dumps 4
 import "$work/d" -a "$work/dump.4"
 import "$work/plain" -a "$work/dump.4"
+import "$work/two" -a "$work/dump.4"
+expect 0 mpi 1 "$deltafs_mpi" index --by 'first:v*v' "$work/two"
+by first --fields w,v # the other one does not have all epochs
 both size --where 'size > 8' --format csv
 both none --where 'size > 8' --format csv --epochs 4
 expect 0 mpi 2 "$deltafs_mpi" index --by 'size:v*v +w' "$work/d"

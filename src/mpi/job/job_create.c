@@ -31,6 +31,12 @@ static size_t job_pivots_size(const struct writer_config *c)
     return (c->partitions - 1) * sizeof *c->pivots;
 }
 
+/* The option partitions=auto. */
+static uint32_t job_partitions(const struct writer_config *c, uint32_t ranks)
+{
+    return c->partitioner == PARTITIONER_RANGE && ranks > PARTITIONS_RANGE_MAX ? PARTITIONS_RANGE_MAX : ranks;
+}
+
 /* Rank 0: options into a plan. */
 static int job_make_plan(struct job *j, const struct job_call *call, const deltafs_options *o, struct bytes *out,
                          struct error *e)
@@ -46,7 +52,7 @@ static int job_make_plan(struct job *j, const struct job_call *call, const delta
                                     : deltafs_private_writer_configure(&plan.config, call->path, o, e);
 
     if (status == DELTAFS_OK && !call->is_reopening)
-        plan.config.partitions = partitions == OPTION_AUTO ? ranks : (uint32_t)partitions;
+        plan.config.partitions = partitions == OPTION_AUTO ? job_partitions(&plan.config, ranks) : (uint32_t)partitions;
     plan.wanted = (struct plan_options){.kind = (enum router_kind)deltafs_private_options_number(o, OPTION_ROUTE),
                                         .partitions = plan.config.partitions};
     if (status == DELTAFS_OK)
