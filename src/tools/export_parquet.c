@@ -1,7 +1,9 @@
 /* Apache Parquet, after its specification: row groups, in each a chunk of pages for each column, and a footer that says
  * where they are. Pages have PLAIN encoding and are compressed by Snappy. There are no missing values, so all columns
  * are REQUIRED and need no levels. Chunks of integers have their minimum and maximum, by which readers skip row groups.
- */
+ *
+ * Snappy is loaded here, because it needs the library of C++: each start of the command would take twice as long. */
+#include <dlfcn.h>
 #include <snappy-c.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +11,7 @@
 #include "tools/export_block.h"
 #include "tools/thrift.h"
 
+#define LIBRARY     "libsnappy.so.1"
 #define MAGIC       "PAR1"
 #define MAGIC_SIZE  4
 #define GROUP_BYTES ((size_t)32 << 20) /* of a row group, before compression */
@@ -35,6 +38,8 @@ struct parquet {
     char *packed;
     size_t packed_room;
     struct thrift thrift;
+    size_t (*packed_max)(size_t);
+    snappy_status (*pack)(const char *, size_t, char *, size_t *);
 };
 
 /* ---- Types ---- */
@@ -57,6 +62,31 @@ static int type_of(const struct export_column *c)
 static size_t width_of(const struct export_column *c)
 {
     return type_of(c) == BYTE_ARRAY ? 0 : type_of(c) == INT32 ? 4 : c->size;
+}
+
+/* ---- Snappy ---- */
+
+/* Functions and data pointers have one size where there is dlsym. */
+static int snappy_look_up(void *library, const char *name, void *pointer)
+{
+    void *symbol = library ? dlsym(library, name) : NULL;
+
+    memcpy(pointer, &symbol, sizeof symbol);
+    return symbol != NULL;
+}
+
+static int snappy_load(const struct export *x)
+{
+    struct parquet *p = x->state;
+    void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+
+    if (snappy_look_up(library, "snappy_max_compressed_length", &p->packed_max) &&
+        snappy_look_up(library, "snappy_compress", &p->pack))
+        return EXIT_OK;
+    return text_fail(EXIT_TROUBLE,
+                     "export: %s: Parquet needs the library Snappy (Debian: libsnappy1v5), but %s; install it, or "
+                     "choose another format",
+                     x->name, dlerror());
 }
 
 /* ---- Pages ---- */
@@ -82,7 +112,7 @@ static int parquet_write_thrift(struct export *x)
 static int page_pack(struct export *x, const uint8_t *bytes, size_t n, size_t *packed)
 {
     struct parquet *p = x->state;
-    size_t room = snappy_max_compressed_length(n);
+    size_t room = p->packed_max(n);
 
     if (room > p->packed_room) {
         free(p->packed);
@@ -92,7 +122,7 @@ static int page_pack(struct export *x, const uint8_t *bytes, size_t n, size_t *p
             return text_fail(EXIT_TROUBLE, "export: no memory for a page of %zu bytes", room);
     }
     *packed = p->packed_room;
-    if (snappy_compress((const char *)bytes, n, p->packed, packed) != SNAPPY_OK)
+    if (p->pack((const char *)bytes, n, p->packed, packed) != SNAPPY_OK)
         return text_fail(EXIT_TROUBLE, "export: a page of %zu bytes cannot be compressed", n);
     return EXIT_OK;
 }
@@ -374,8 +404,10 @@ static int footer_write(struct export *x)
 static int parquet_begin(struct export *x)
 {
     struct parquet *p = x->state;
-    int code = export_block_init(&p->block, x);
+    int code = snappy_load(x);
 
+    if (code == EXIT_OK)
+        code = export_block_init(&p->block, x);
     for (size_t c = 0; c < x->columns && code == EXIT_OK; c++)
         p->block.part[c].has_sizes = width_of(&x->column[c]) == 0;
     p->plain = malloc(PAGE_BYTES);

@@ -94,6 +94,11 @@ fi
 read_back parquet "$PYTHON3"
 expect 0 "$deltafs" attr "$work/d" m=1,2.5 --unit kg
 expect 0 "$deltafs" export "$work/d" 1 --format parquet -o "$work/attributes"
+mkdir "$work/no_snappy"
+: >"$work/no_snappy/libsnappy.so.1"
+expect 3 env LD_LIBRARY_PATH="$work/no_snappy" "$deltafs" export "$work/d" 1 --format parquet -o "$work/no.parquet"
+says "export: $work/no.parquet: Parquet needs the library Snappy"
+[ ! -f "$work/no.parquet" ] || fail "Parquet without Snappy"
 "$PYTHON3" - "$work/attributes" <<'END' || fail "attributes in Parquet"
 import json, sys
 text = open(sys.argv[1], "rb").read().decode("latin-1")
