@@ -88,6 +88,7 @@ enum deltafs_status {
     DELTAFS_ERR_LOOP = -103,       /* too many symbolic links in a path, or one that must not be followed */
     DELTAFS_ERR_NAME = -104,       /* a name or a path that is too long */
     DELTAFS_ERR_TOO_LARGE = -105,  /* a file that would be larger than is possible */
+    DELTAFS_ERR_CONFLICT = -106,   /* snapshots that have changed a path differently */
 };
 
 /* A constant text for a status, known or not. Thread-safe. */

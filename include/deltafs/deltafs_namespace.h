@@ -258,7 +258,7 @@ enum deltafs_snapshot_policy {
     DELTAFS_SNAPSHOT_NEWEST = 0, /* the one with the newest change */
     DELTAFS_SNAPSHOT_FIRST = 1,  /* the first */
     DELTAFS_SNAPSHOT_LAST = 2,   /* the last */
-    DELTAFS_SNAPSHOT_ERROR = 3   /* none: there is no such path */
+    DELTAFS_SNAPSHOT_ERROR = 3   /* none: the call fails */
 };
 
 /* A layer: a namespace as it was, on top of at most one layer, or a merge of layers. */
@@ -284,6 +284,49 @@ DELTAFS_API int deltafs_snapshot_list_open(const char *registry, deltafs_snapsho
 DELTAFS_API int deltafs_snapshot_list_next(deltafs_snapshot_list *list, const char **snapshot);
 /* Free the list; NULL is fine. */
 DELTAFS_API int deltafs_snapshot_list_close(deltafs_snapshot_list *list);
+
+/* ---- Several snapshots as one ----
+ *
+ * Snapshots that are merged are one tree: it has each path that one of them has. Nothing is copied. A folder that
+ * several have contains what any of them has put into it. A change counts if no other snapshot was made with knowledge
+ * of it: a snapshot on top of another has the last word on what it has changed or removed, in whatever order they are
+ * given.
+ *
+ * What is left are conflicts: a path that is not a folder in all snapshots, and that two of them have created, changed,
+ * removed or renamed, neither knowing of the other. The policy decides, for each path. If it chooses a folder, what
+ * others have put into it below that path is not there. */
+
+/* Publish a merge of snapshots. With DELTAFS_SNAPSHOT_ERROR all paths are compared, which takes longer for larger
+ * snapshots; DELTAFS_ERR_CONFLICT: the message names the first conflict. Needs permission to write in all namespaces of
+ * the inputs. The errors are those of deltafs_snapshot_publish. */
+DELTAFS_API int deltafs_snapshot_merge(size_t count, const char *const *inputs, int policy, const char *snapshot);
+
+/* Create a namespace on top of snapshots, or open it if it exists and is on the same. It begins with what they have.
+ * Changes go to the namespace alone. Later, deltafs_namespace_open opens it as any other. `flags` is O_RDWR | O_CREAT,
+ * and perhaps O_EXCL. With `path` NULL and O_RDONLY, the snapshots are opened for reading, and nothing is written
+ * anywhere.
+ *
+ * `policy` is that of the merge, if there are several snapshots. The errors are those of deltafs_namespace_open and
+ * deltafs_snapshot_merge. DELTAFS_ERR_EXISTS: there is a namespace on other snapshots. Close with
+ * deltafs_namespace_close. */
+DELTAFS_API int deltafs_namespace_open_view(const char *path, int flags, size_t count, const char *const *snapshots,
+                                            int policy, const deltafs_options *options, deltafs_namespace **out);
+
+typedef struct deltafs_snapshot_paths deltafs_snapshot_paths;
+
+/* List the paths that differ between two snapshots, or namespaces: those that only one has, and those with other
+ * contents or attributes, but for access times. Files with the same bytes that were written twice differ. In no order,
+ * but a folder comes before what is in it. Close with deltafs_snapshot_paths_close. */
+DELTAFS_API int deltafs_snapshot_diff_open(const char *a, const char *b, deltafs_snapshot_paths **out);
+
+/* List the conflicts of a merge. Close with deltafs_snapshot_paths_close. */
+DELTAFS_API int deltafs_snapshot_conflicts_open(size_t count, const char *const *snapshots,
+                                                deltafs_snapshot_paths **out);
+
+/* Get the next path, from the root; NULL at the end. Valid until the next call. */
+DELTAFS_API int deltafs_snapshot_paths_next(deltafs_snapshot_paths *paths, const char **path);
+/* Free the list; NULL is fine. Can be called at any time. */
+DELTAFS_API int deltafs_snapshot_paths_close(deltafs_snapshot_paths *paths);
 
 #ifdef __cplusplus
 }

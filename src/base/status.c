@@ -31,6 +31,7 @@ const char *deltafs_strerror(int status)
         [-DELTAFS_ERR_LOOP] = "too many symbolic links",
         [-DELTAFS_ERR_NAME] = "name too long",
         [-DELTAFS_ERR_TOO_LARGE] = "file too large",
+        [-DELTAFS_ERR_CONFLICT] = "snapshots in conflict",
     };
     const int count = sizeof texts / sizeof texts[0];
 

@@ -122,6 +122,29 @@ int entry_decode(const uint8_t *bytes, size_t n, struct entry *out)
     return decode_attributes(rest, end, out);
 }
 
+/* ---- States ---- */
+
+int inode_show(struct inode *shown, const struct inode *i)
+{
+    int is_folder = i->type == ENTRY_FOLDER, was_folder = shown->type == ENTRY_FOLDER;
+    struct entry_id least = shown->id;
+
+    if (i->type == ENTRY_REMOVED || (was_folder && !is_folder))
+        return 0;
+    if (is_folder && was_folder) {
+        int is_least = id_is_less(&i->id, &least);
+        if (i->stamp > shown->stamp)
+            *shown = *i;
+        shown->id = is_least ? i->id : least;
+        return is_least;
+    }
+    if (shown->type != ENTRY_REMOVED && is_folder == was_folder &&
+        (i->stamp < shown->stamp || (i->stamp == shown->stamp && id_is_less(&i->id, &shown->id))))
+        return 0;
+    *shown = *i;
+    return 1;
+}
+
 /* ---- Attributes ---- */
 
 void inode_to_stat(const struct inode *i, struct deltafs_namespace_stat *out)

@@ -74,6 +74,11 @@ size_t entry_encode(const struct entry *entry, uint8_t *out);
 /* Returns 0, or -1 if the bytes are no record. */
 int entry_decode(const uint8_t *bytes, size_t n, struct entry *out);
 
+/* One more entry has the name that shows `shown` so far, which is ENTRY_REMOVED at first. A folder wins over others;
+ * of folders the least id counts, and the newest attributes; of others the newest. Returns whether the id is i's now.
+ */
+int inode_show(struct inode *shown, const struct inode *i);
+
 void inode_to_stat(const struct inode *inode, struct deltafs_namespace_stat *out);
 
 #endif

@@ -31,16 +31,31 @@ void layers_fini(struct layers *l)
 
 /* ---- Adding ---- */
 
-int layers_add(struct layers *l, const uint8_t uuid[16], const char *path, int policy, struct error *e)
+static int add(struct layers *l, const struct layer *layer, struct error *e)
 {
     int status = memory_extend(NULL, &l->layer, l->count, &l->room, sizeof *l->layer, "layers", e);
-    char *copy = status == DELTAFS_OK && path ? strdup(path) : NULL;
 
-    if (status != DELTAFS_OK || (path && !copy))
-        return status != DELTAFS_OK ? status : error_no_memory(e, strlen(path), "layers");
-    l->layer[l->count++] = (struct layer){.path = copy, .policy = policy};
-    memcpy(last_of(l)->uuid, uuid, sizeof last_of(l)->uuid);
-    return DELTAFS_OK;
+    if (status == DELTAFS_OK)
+        l->layer[l->count++] = *layer;
+    return status;
+}
+
+int layers_add_namespace(struct layers *l, const uint8_t uuid[16], const char *path, struct error *e)
+{
+    struct layer layer = {.path = strdup(path)};
+
+    if (!layer.path)
+        return error_no_memory(e, strlen(path), "layers");
+    memcpy(layer.uuid, uuid, sizeof layer.uuid);
+    int status = add(l, &layer, e);
+    if (status != DELTAFS_OK)
+        free(layer.path);
+    return status;
+}
+
+int layers_add_merge(struct layers *l, int policy, struct error *e)
+{
+    return add(l, &(struct layer){.policy = policy}, e);
 }
 
 int layers_add_table(struct layers *l, uint64_t number, uint64_t limit, struct error *e)
@@ -87,7 +102,7 @@ int layers_are_same(const struct layers *a, const struct layers *b)
 /* Add a copy of a layer, whose inputs have the numbers `place` here. */
 static int add_copy(struct layers *l, const struct layer *from, const size_t *place, struct error *e)
 {
-    int status = layers_add(l, from->uuid, from->path, from->policy, e);
+    int status = from->path ? layers_add_namespace(l, from->uuid, from->path, e) : layers_add_merge(l, from->policy, e);
 
     for (size_t i = 0; i < from->tables && status == DELTAFS_OK; i++)
         status = layers_add_table(l, from->table[i].number, from->table[i].limit, e);
@@ -129,23 +144,28 @@ int layers_append(struct layers *l, const struct layers *from, size_t *top, stru
 
 /* ---- Writing ---- */
 
+static void put_text(struct textlog_line *line, const char *text)
+{
+    textlog_line_put(line, text, strlen(text));
+}
+
 /* One line, in pieces, as a merge may have any number of inputs. */
 static int write_layer(const struct layer *layer, struct io_file *file, uint64_t *size, struct error *e)
 {
     struct textlog_line line;
-    char text[64], uuid[UUID_TEXT_SIZE];
+    char text[32], uuid[UUID_TEXT_SIZE];
 
     uuid_to_text(layer->uuid, uuid);
     textlog_line_begin(&line, file, *size, e);
-    textlog_line_put(&line, text, (size_t)snprintf(text, sizeof text, "Layer uuid=%s", uuid));
-    if (!layer->path)
-        textlog_line_put(&line, text, (size_t)snprintf(text, sizeof text, " policy=%s", policies[layer->policy]));
-    textlog_line_put(&line, " inputs=", 8);
+    put_text(&line, "Layer ");
+    put_text(&line, layer->path ? "uuid=" : "policy=");
+    put_text(&line, layer->path ? uuid : policies[layer->policy]);
+    put_text(&line, " inputs=");
     for (size_t i = 0; i < layer->inputs; i++)
         textlog_line_put(&line, text, (size_t)snprintf(text, sizeof text, "%s%zu", i > 0 ? "," : "", layer->input[i]));
     if (layer->path) {
-        textlog_line_put(&line, " path=", 6);
-        textlog_line_put(&line, layer->path, strlen(layer->path));
+        put_text(&line, " path=");
+        put_text(&line, layer->path);
     }
     return textlog_line_end(&line, size, 0);
 }
@@ -209,10 +229,11 @@ int layers_take_layer(void *arg, const char *fields, const char *path, uint64_t 
     int policy = DELTAFS_SNAPSHOT_NEWEST;
     const char *of = textlog_field(fields, "path", &n); /* the last field; it may have blanks */
 
-    if (textlog_text(fields, "uuid", text, sizeof text) != 0 || uuid_parse(text, uuid) != 0 || (of && *of != '/') ||
-        (!of && take_policy(fields, &policy) != 0))
+    int is_good = of ? textlog_text(fields, "uuid", text, sizeof text) == 0 && uuid_parse(text, uuid) == 0 && *of == '/'
+                     : take_policy(fields, &policy) == 0;
+    if (!is_good)
         return error_damaged(e, path, offset, "a layer is malformed");
-    int status = layers_add(l, uuid, of, policy, e);
+    int status = of ? layers_add_namespace(l, uuid, of, e) : layers_add_merge(l, policy, e);
     if (status == DELTAFS_OK)
         status = take_inputs(l, fields, e);
     if (status == -1 || (status == DELTAFS_OK && (of ? last_of(l)->inputs > 1 : last_of(l)->inputs == 0)))

@@ -5,9 +5,9 @@
  * behind its inputs. The last is the top. One that several others have below them is stored once.
  *
  * In a text log:
- *     Layer uuid=UUID [policy=WORD] inputs=I,... [path=PATH]
- *     Table number=N limit=LABEL          for each table of the layer that has something
- * PATH is that of the namespace; a merge has none, but a policy. */
+ *     Layer uuid=UUID inputs=[I] path=PATH     a namespace
+ *     Table number=N limit=LABEL               each of its tables that has something
+ *     Layer policy=WORD inputs=I,...           a merge */
 #ifndef DELTAFS_NAMESPACE_LAYERS_H
 #define DELTAFS_NAMESPACE_LAYERS_H
 
@@ -20,7 +20,7 @@ struct layer_table {
 };
 
 struct layer {
-    uint8_t uuid[16]; /* of the namespace; of the snapshot that is a merge */
+    uint8_t uuid[16]; /* of the namespace; of a merge zero */
     char *path;       /* of the namespace; NULL: a merge */
     int policy;       /* of a merge: enum deltafs_snapshot_policy */
     struct layer_table *table;
@@ -35,8 +35,9 @@ struct layers {
 };
 
 void layers_fini(struct layers *l);
-/* Add a layer at the end. `path` is copied; NULL: a merge. */
-int layers_add(struct layers *l, const uint8_t uuid[16], const char *path, int policy, struct error *e);
+/* Add a layer at the end: a namespace, whose path is copied, or a merge. */
+int layers_add_namespace(struct layers *l, const uint8_t uuid[16], const char *path, struct error *e);
+int layers_add_merge(struct layers *l, int policy, struct error *e);
 /* Add to the last layer. */
 int layers_add_table(struct layers *l, uint64_t number, uint64_t limit, struct error *e);
 int layers_add_input(struct layers *l, size_t input, struct error *e);

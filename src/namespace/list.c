@@ -49,6 +49,7 @@ struct deltafs_namespace_list {
     size_t changed_at;
     struct kept_list group; /* the records of one hash; size 0: done */
     size_t group_at;
+    int is_conflict;         /* the name that was returned last */
     struct version *version; /* of one name */
     size_t versions, version_room;
     char name[ENTRY_NAME_MAX + 1];
@@ -249,19 +250,22 @@ static int add_version(deltafs_namespace_list *l, const struct entry_id *parent,
     return status;
 }
 
-/* What is known now of a name: what is in memory, and if that was committed and forgotten, what is in the tables. */
-static int add_known(deltafs_namespace_list *l, uint32_t hash, const struct entry *e)
+/* What is known now of a name: what is in memory, and if that was committed and forgotten, what is in the tables. Of
+ * `records` in tables a resolver chooses, if there is one and something to choose from. */
+static int add_known(deltafs_namespace_list *l, uint32_t hash, const struct entry *e, size_t records)
 {
     const struct name_table *t = &l->ns->names;
-    int status = DELTAFS_OK, may_lack = l->ns->own.number != 0 && l->ns->clears != l->clears;
+    int is_resolved = l->ns->has_resolver && records > 1;
+    int may_lack = is_resolved || (!l->ns->shared && l->ns->own.number != 0 && l->ns->clears != l->clears);
+    int status = may_lack ? ns_load_names(l->ns, l->folder, l->folders, hash, e->name, e->name_size, 0) : DELTAFS_OK;
 
+    l->is_conflict = 0;
+    if (is_resolved)
+        l->versions = 0;
     for (size_t i = 0; i < l->folders && !l->ns->shared && status == DELTAFS_OK; i++) {
         struct entry_name name = name_in(&l->folder[i], hash, e->name, e->name_size);
-        struct name_node *node = NULL;
-        if (may_lack)
-            status = ns_load_node(l->ns, &name, 0, &node);
-        else
-            node = name_table_find(t, &name);
+        const struct name_node *node = name_table_find(t, &name);
+        l->is_conflict |= node && node->is_conflict;
         for (const struct name_item *k = node ? name_item_at(t, node->items) : NULL; k && status == DELTAFS_OK;
              k = name_item_at(t, k->next))
             status = add_version(l, &name.parent, &k->inode);
@@ -275,6 +279,7 @@ static int next_name(deltafs_namespace_list *l, struct inode *shown)
     const uint8_t *bytes = l->group.bytes.bytes;
     struct kept *first = &l->group.record[l->group_at++], *end = l->group.record + l->group.count;
     struct entry name, entry;
+    size_t records = 1;
 
     *shown = (struct inode){.type = ENTRY_REMOVED};
     if (first->size == 0)
@@ -287,10 +292,11 @@ static int next_name(deltafs_namespace_list *l, struct inode *shown)
             memcmp(entry.name, name.name, name.name_size) != 0)
             continue;
         k->size = 0;
+        records++;
         status = add_version(l, &entry.parent, &entry.inode);
     }
     if (status == DELTAFS_OK)
-        status = add_known(l, first->hash, &name);
+        status = add_known(l, first->hash, &name, records);
     for (size_t i = 0; i < l->versions; i++)
         inode_show(shown, &l->version[i].inode);
     memcpy(l->name, name.name, name.name_size);
@@ -319,6 +325,11 @@ int list_next(deltafs_namespace_list *l, struct inode *shown)
 const char *list_name(const deltafs_namespace_list *l)
 {
     return l->name;
+}
+
+int list_is_conflict(const deltafs_namespace_list *l)
+{
+    return l->is_conflict;
 }
 
 void list_destroy(deltafs_namespace_list *l)

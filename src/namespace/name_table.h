@@ -28,9 +28,10 @@ struct name_node {
                            which has no name, the first */
     uint32_t dirty;     /* the next with an item that is not committed */
     uint8_t name_size;
-    uint8_t is_loaded; /* its items are all that there are; else only what was
-                          changed here */
-    uint8_t is_dirty;  /* it is in that list */
+    uint8_t is_loaded;   /* its items are all that there are; else only what was
+                            changed here */
+    uint8_t is_dirty;    /* it is in that list */
+    uint8_t is_conflict; /* of the inputs of a merge */
     char name[];
 };
 

@@ -43,6 +43,8 @@ int deltafs_namespace_errno(int status)
         return EROFS;
     case DELTAFS_ERR_BUSY:
         return EBUSY;
+    case DELTAFS_ERR_CONFLICT:
+        return EEXIST;
     case DELTAFS_ERR_MEMORY:
         return ENOMEM;
     case DELTAFS_ERR_NO_SPACE:
@@ -138,12 +140,6 @@ uint64_t ns_stamps(deltafs_namespace *ns, uint64_t n)
 
 /* ---- Opening ---- */
 
-/* What is written to a namespace that is created. */
-struct new_head {
-    uint8_t uuid[16];
-    const struct layers *below;
-};
-
 static int read_head(deltafs_namespace *ns, struct error *e)
 {
     struct head head;
@@ -157,7 +153,7 @@ static int read_head(deltafs_namespace *ns, struct error *e)
 }
 
 /* Create the namespace if that is asked for, and read its head. */
-static int open_head(deltafs_namespace *ns, int flags, const deltafs_options *o, const struct new_head *n,
+static int open_head(deltafs_namespace *ns, int flags, const deltafs_options *o, const struct ns_new *n,
                      struct error *e)
 {
     int sync = deltafs_private_options_number(o, OPTION_SYNC) != SYNC_NONE;
@@ -167,7 +163,7 @@ static int open_head(deltafs_namespace *ns, int flags, const deltafs_options *o,
         return error_set(e, DELTAFS_ERR_EXISTS, "%s: exists already", ns->path);
     if (!(flags & O_CREAT) || (status != DELTAFS_ERR_NOT_FOUND && status != DELTAFS_ERR_NOT_DELTAFS))
         return status;
-    status = head_create(&ns->io, ns->path, n->uuid, n->below, sync, e);
+    status = head_create(&ns->io, ns->path, n->uuid, &n->below, sync, e);
     if (status == DELTAFS_ERR_EXISTS && !(flags & O_EXCL)) /* another process was faster */
         status = DELTAFS_OK;
     return status == DELTAFS_OK ? read_head(ns, e) : status;
@@ -230,15 +226,27 @@ static int open_memory(deltafs_namespace *ns, int is_writer, const deltafs_optio
     return status == DELTAFS_OK ? name_table_init(&ns->names, names - filter, e) : status;
 }
 
-static int open_parts(deltafs_namespace *ns, int flags, const deltafs_options *o, const struct new_head *n,
+/* Know the layers, and the root. */
+static int open_layers(deltafs_namespace *ns, int flags, const deltafs_options *o, const struct ns_new *n,
+                       struct error *e)
+{
+    size_t top;
+    int status;
+
+    if (n->is_view)
+        status = layers_append(&ns->layers, &n->below, &top, e);
+    else
+        status = ns->is_snapshot ? open_snapshot(ns, (flags & O_ACCMODE) == O_RDWR, e) : open_head(ns, flags, o, n, e);
+    return status == DELTAFS_OK ? check_layers(ns, e) : status;
+}
+
+static int open_parts(deltafs_namespace *ns, int flags, const deltafs_options *o, const struct ns_new *n,
                       struct error *e)
 {
     int is_writer = (flags & O_ACCMODE) == O_RDWR;
     uint64_t memory;
-    int status = ns->is_snapshot ? open_snapshot(ns, is_writer, e) : open_head(ns, flags, o, n, e);
+    int status = open_layers(ns, flags, o, n, e);
 
-    if (status == DELTAFS_OK)
-        status = check_layers(ns, e);
     if (status == DELTAFS_OK)
         status = open_memory(ns, is_writer, o, &memory, e);
     /* The own table first: nobody else writes it by the time that it is read. */
@@ -247,6 +255,9 @@ static int open_parts(deltafs_namespace *ns, int flags, const deltafs_options *o
     if (status == DELTAFS_OK)
         status =
             tables_init(&ns->tables, &ns->io, ns->is_snapshot ? NULL : ns->path, ns->own.number, &ns->layers, o, e);
+    ns->has_resolver = status == DELTAFS_OK && (n->finds_conflicts || resolver_is_needed(&ns->layers));
+    if (ns->has_resolver)
+        status = resolver_init(&ns->resolver, &ns->layers, &ns->tables, e);
     if (status == DELTAFS_OK && ns->tables.last_label > ns->last_stamp)
         ns->last_stamp = ns->tables.last_label;
     ns->first_stamp = ns->last_stamp;
@@ -263,14 +274,14 @@ int ns_free(deltafs_namespace *ns, struct error *e)
     walk_fini(&ns->walk);
     walk_fini(&ns->other);
     layers_fini(&ns->layers);
+    resolver_fini(&ns->resolver);
     free(ns->path);
     free(ns);
     return status;
 }
 
-static deltafs_namespace *ns_create(const char *path, int flags)
+static deltafs_namespace *ns_create(const char *path, int is_snapshot)
 {
-    int is_snapshot = !(flags & O_CREAT) && registry_is_name(path);
     deltafs_namespace *ns = calloc(1, sizeof *ns);
 
     if (!ns)
@@ -290,24 +301,21 @@ static deltafs_namespace *ns_create(const char *path, int flags)
     return ns;
 }
 
-int ns_open(const char *path, int flags, const deltafs_options *options, const uint8_t *uuid,
-            const struct layers *below, deltafs_namespace **out)
+int ns_open(const char *path, int flags, const deltafs_options *options, const struct ns_new *create,
+            deltafs_namespace **out)
 {
-    static const struct layers none = {0};
     struct error *thread = deltafs_private_thread_error(), e;
-    struct new_head head = {.below = below ? below : &none};
+    struct ns_new plain = {.is_view = 0};
     deltafs_options *defaults = NULL;
-    deltafs_namespace *ns = ns_create(path, flags);
+    deltafs_namespace *ns = ns_create(path, create ? create->is_view : !(flags & O_CREAT) && registry_is_name(path));
 
     if (!ns)
         return error_no_memory(thread, sizeof *ns + strlen(path), "a namespace");
     int status = options ? DELTAFS_OK : error_of_call(deltafs_options_create(&defaults), &e);
-    if (uuid)
-        memcpy(head.uuid, uuid, sizeof head.uuid);
-    else if (status == DELTAFS_OK)
-        status = uuid_create(head.uuid, &e);
+    if (status == DELTAFS_OK && !create)
+        status = uuid_create(plain.uuid, &e);
     if (status == DELTAFS_OK)
-        status = open_parts(ns, flags, options ? options : defaults, &head, &e);
+        status = open_parts(ns, flags, options ? options : defaults, create ? create : &plain, &e);
     deltafs_options_destroy(defaults);
     if (status == DELTAFS_OK)
         *out = ns;
@@ -324,7 +332,7 @@ int deltafs_namespace_open(const char *path, int flags, const deltafs_options *o
         return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID,
                          "deltafs_namespace_open: path and out must be given, and flags must be O_RDONLY or O_RDWR, "
                          "O_CREAT only with O_RDWR");
-    return ns_open(path, flags, options, NULL, NULL, out);
+    return ns_open(path, flags, options, NULL, out);
 }
 
 int deltafs_namespace_close(deltafs_namespace *ns)

@@ -7,6 +7,7 @@
  *     own_table.c   where this writer commits: one table, and its data
  *     head.c        the file NAMESPACE
  *     layers.c      what is below a namespace, or in a snapshot
+ *     resolve.c     what has a name in a merge of layers
  *     registry.c    snapshots by name; pin.c: what a namespace must keep for them
  *     snapshot.c    publishing and withdrawing
  *     walk.c        paths: from the root to the folder of a name, and what has the name
@@ -25,6 +26,7 @@
 #include "namespace/layers.h"
 #include "namespace/name_filter.h"
 #include "namespace/own_table.h"
+#include "namespace/resolve.h"
 
 /* A walk goes from the root down the folders of a path. In a view, a folder is a set of ids: each writer that has
  * created it has given it one. So a walk has levels, one for each folder on the way, of one or more ids; a name is
@@ -75,6 +77,8 @@ struct deltafs_namespace {
     struct inode root;   /* as the namespace was created */
     uint8_t uuid[16];
     struct layers layers; /* below it */
+    int has_resolver;     /* names are looked up through this */
+    struct resolver resolver;
     struct name_table names;
     uint64_t clears;              /* of the names, so far */
     struct name_filter committed; /* names that this writer has committed since it began, */
@@ -101,9 +105,17 @@ int ns_no_argument(deltafs_namespace *ns, const char *call, const char *argument
 /* Free all; returns the first error. */
 int ns_free(deltafs_namespace *ns, struct error *e);
 
-/* Open a namespace; below a new one are these layers (NULL: none), and it has the `uuid` if that is not NULL. */
-int ns_open(const char *path, int flags, const deltafs_options *options, const uint8_t *uuid,
-            const struct layers *below, deltafs_namespace **out);
+/* What a namespace that is created gets. With is_view, none is created: the layers are opened for reading. */
+struct ns_new {
+    uint8_t uuid[16];
+    struct layers below;
+    int is_view;
+    int finds_conflicts; /* looks up all names through the resolver */
+};
+
+/* Open a namespace, or create it like this; NULL: with nothing below it. */
+int ns_open(const char *path, int flags, const deltafs_options *options, const struct ns_new *create,
+            deltafs_namespace **out);
 
 /* The first of `n` new stamps, all above those before. */
 uint64_t ns_stamps(deltafs_namespace *ns, uint64_t n);
@@ -122,6 +134,9 @@ int walk_to(deltafs_namespace *ns, struct walk *w, const char *path, int follows
 int walk_to_existing(deltafs_namespace *ns, struct walk *w, const char *path, int follows, struct found *out);
 /* The node of a name, with all that is known of it. `is_way`: only to go on, if it is a folder or a link. */
 int ns_load_node(deltafs_namespace *ns, const struct entry_name *name, int is_way, struct name_node **out);
+/* The same for a name in each of the folders that are one folder, which may depend on each other. */
+int ns_load_names(deltafs_namespace *ns, const struct folder *folder, size_t count, uint32_t hash, const char *text,
+                  size_t size, int is_way);
 /* Go down into the folder that was found. */
 int walk_enter(deltafs_namespace *ns, struct walk *w, const struct found *f);
 
@@ -153,11 +168,6 @@ static inline struct entry_name root_name(void)
     return name_in(&none, name_hash("/", 1), "/", 1);
 }
 
-/* One more entry has the name that shows `shown` so far, which is ENTRY_REMOVED at first. A folder wins over others;
- * of folders the least id counts, and the newest attributes; of others the newest. Returns whether the id is i's now.
- */
-int inode_show(struct inode *shown, const struct inode *i);
-
 /* ---- change.c ---- */
 
 /* Give a name this state of an entry, to be committed. */
@@ -179,6 +189,8 @@ int ns_check_movable(deltafs_namespace *ns, const struct found *f, const char *p
 int list_create(deltafs_namespace *ns, const struct folder *folder, size_t count, deltafs_namespace_list **out);
 int list_next(deltafs_namespace_list *l, struct inode *shown);
 const char *list_name(const deltafs_namespace_list *l);
+/* Whether the inputs of the uppermost merge disagree on it. */
+int list_is_conflict(const deltafs_namespace_list *l);
 void list_destroy(deltafs_namespace_list *l);
 /* DELTAFS_ERR_NOT_EMPTY if something is in the folder. */
 int ns_check_empty(deltafs_namespace *ns, struct walk *w, const struct found *f, const char *path);

@@ -589,6 +589,12 @@ int deltafs_private_namespace_share(deltafs_namespace *store, const struct colle
                                     const struct shared_transport *transport, void *ctx, uint64_t *table,
                                     uint64_t first_stamp, deltafs_namespace **out, struct error *e)
 {
+    /* A name of a merge may depend on others, which other ranks own. */
+    if (store->has_resolver)
+        return error_set(e, DELTAFS_ERR_MODE,
+                         "%s: is on snapshots that were merged by the policy first or last, and cannot be shared; use "
+                         "mode private, or merge them by newest",
+                         store->path);
     struct shared *s = calloc(1, sizeof *s);
     deltafs_namespace *client = malloc(sizeof *client);
 

@@ -8,38 +8,30 @@
 #include "io/lease.h"
 #include "namespace/head.h"
 #include "namespace/pin.h"
-#include "namespace/registry.h"
-#include "namespace/tables.h"
+#include "namespace/snapshot.h"
 
-/* ---- What all calls have ---- */
+/* ---- Calls ---- */
 
-struct call {
-    struct io io;
-    deltafs_options *options;
-    int sync;
-    struct error error;
-};
-
-static int call_begin(struct call *c)
+int snapshot_call_begin(struct snapshot_call *c)
 {
-    *c = (struct call){.io = io_default()};
+    *c = (struct snapshot_call){.io = io_default()};
     int status = error_of_call(deltafs_options_create(&c->options), &c->error);
     c->sync = status == DELTAFS_OK && deltafs_private_options_number(c->options, OPTION_SYNC) != SYNC_NONE;
     return status;
 }
 
-static int call_end(struct call *c, int status)
+int snapshot_call_end(struct snapshot_call *c, int status)
 {
     deltafs_options_destroy(c->options);
     return error_of_thread(status, &c->error);
 }
 
-static int no_argument(const char *call, const char *argument)
+int snapshot_no_argument(const char *call, const char *argument)
 {
     return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID, "%s: %s must be given", call, argument);
 }
 
-static uint64_t now(void)
+uint64_t snapshot_time(void)
 {
     struct timespec t;
 
@@ -50,7 +42,7 @@ static uint64_t now(void)
 /* ---- Publishing ---- */
 
 /* Add the namespace as it is now on top of what is below it. */
-static int add_namespace(struct call *c, const char *path, struct head *head, struct layers *layers)
+static int add_namespace(struct snapshot_call *c, const char *path, struct head *head, struct layers *layers)
 {
     static const struct layers none = {0};
     struct tables t;
@@ -59,7 +51,7 @@ static int add_namespace(struct call *c, const char *path, struct head *head, st
     int status = head->below.count > 0 ? layers_append(layers, &head->below, &below, &c->error) : DELTAFS_OK;
 
     if (status == DELTAFS_OK)
-        status = layers_add(layers, head->uuid, path, DELTAFS_SNAPSHOT_NEWEST, &c->error);
+        status = layers_add_namespace(layers, head->uuid, path, &c->error);
     if (status == DELTAFS_OK && head->below.count > 0)
         status = layers_add_input(layers, below, &c->error);
     if (status != DELTAFS_OK)
@@ -77,7 +69,7 @@ static int add_namespace(struct call *c, const char *path, struct head *head, st
 }
 
 /* With a pin in the namespace that keeps all: find out what it has, and keep that. */
-static int publish_pinned(struct call *c, const char *path, struct head *head, const struct pin *pin,
+static int publish_pinned(struct snapshot_call *c, const char *path, struct head *head, const struct pin *pin,
                           struct snapshot *s)
 {
     uint64_t seconds = deltafs_private_options_number(c->options, OPTION_LEASE);
@@ -93,9 +85,9 @@ static int publish_pinned(struct call *c, const char *path, struct head *head, c
     return status == DELTAFS_OK ? registry_publish(&c->io, pin->holder, s, c->sync, &c->error) : status;
 }
 
-static int publish(struct call *c, const char *path, const char *name)
+static int publish(struct snapshot_call *c, const char *path, const char *name)
 {
-    struct snapshot s = {.time = now()};
+    struct snapshot s = {.time = snapshot_time()};
     struct head head = {0};
     struct pin pin = {.holder = name, .sync = c->sync};
     int status = registry_check(name, &c->error);
@@ -119,12 +111,12 @@ static int publish(struct call *c, const char *path, const char *name)
 
 int deltafs_snapshot_publish(const char *path, const char *snapshot)
 {
-    struct call c;
+    struct snapshot_call c;
 
     if (!path || !*path || !snapshot)
-        return no_argument("deltafs_snapshot_publish", "path and snapshot");
+        return snapshot_no_argument("deltafs_snapshot_publish", "path and snapshot");
     char *absolute = path_absolute(path);
-    int status = call_begin(&c);
+    int status = snapshot_call_begin(&c);
     if (status == DELTAFS_OK && !absolute)
         status = error_no_memory(&c.error, strlen(path), "a path");
     for (size_t n = absolute ? strlen(absolute) : 0; n > 1 && absolute[n - 1] == '/'; n--)
@@ -132,24 +124,24 @@ int deltafs_snapshot_publish(const char *path, const char *snapshot)
     if (status == DELTAFS_OK)
         status = publish(&c, absolute, snapshot);
     free(absolute);
-    return call_end(&c, status);
+    return snapshot_call_end(&c, status);
 }
 
 int deltafs_snapshot_withdraw(const char *snapshot)
 {
     struct snapshot s;
-    struct call c;
+    struct snapshot_call c;
 
     if (!snapshot)
-        return no_argument("deltafs_snapshot_withdraw", "snapshot");
-    int status = call_begin(&c);
+        return snapshot_no_argument("deltafs_snapshot_withdraw", "snapshot");
+    int status = snapshot_call_begin(&c);
     if (status == DELTAFS_OK)
         status = registry_read(&c.io, snapshot, &s, &c.error);
     if (status == DELTAFS_OK) {
         status = registry_withdraw(&c.io, &s, c.sync, &c.error);
         snapshot_fini(&s);
     }
-    return call_end(&c, status);
+    return snapshot_call_end(&c, status);
 }
 
 /* ---- Looking ---- */
@@ -160,12 +152,12 @@ struct deltafs_snapshot {
 
 int deltafs_snapshot_open(const char *snapshot, deltafs_snapshot **out)
 {
-    struct call c;
+    struct snapshot_call c;
 
     if (!snapshot || !out)
-        return no_argument("deltafs_snapshot_open", "snapshot and out");
+        return snapshot_no_argument("deltafs_snapshot_open", "snapshot and out");
     deltafs_snapshot *h = calloc(1, sizeof *h);
-    int status = call_begin(&c);
+    int status = snapshot_call_begin(&c);
     if (status == DELTAFS_OK && !h)
         status = error_no_memory(&c.error, sizeof *h, "a snapshot");
     if (status == DELTAFS_OK)
@@ -174,7 +166,7 @@ int deltafs_snapshot_open(const char *snapshot, deltafs_snapshot **out)
         *out = h;
     else
         free(h);
-    return call_end(&c, status);
+    return snapshot_call_end(&c, status);
 }
 
 int deltafs_snapshot_close(deltafs_snapshot *h)
@@ -191,7 +183,7 @@ int deltafs_snapshot_stat(const deltafs_snapshot *h, struct deltafs_snapshot_sta
     struct deltafs_snapshot_stat s = {.struct_size = sizeof s};
 
     if (!h || !out)
-        return no_argument(call, "snapshot and out");
+        return snapshot_no_argument(call, "snapshot and out");
     uuid_to_text(h->snapshot.uuid, s.uuid);
     s.time = (int64_t)h->snapshot.time;
     s.path = h->snapshot.folder;
@@ -205,7 +197,7 @@ int deltafs_snapshot_layer(const deltafs_snapshot *h, size_t i, struct deltafs_s
     struct error *e = deltafs_private_thread_error();
 
     if (!h || !out)
-        return no_argument(call, "snapshot and out");
+        return snapshot_no_argument(call, "snapshot and out");
     if (i >= h->snapshot.layers.count)
         return error_set(e, DELTAFS_ERR_NOT_FOUND, "%s: there is no layer %zu", call, i);
     const struct layer *layer = &h->snapshot.layers.layer[i];
@@ -226,7 +218,7 @@ struct deltafs_snapshot_list {
     size_t names, room, next;
 };
 
-static int list_name(void *arg, const char *name, struct error *e)
+static int take_name(void *arg, const char *name, struct error *e)
 {
     deltafs_snapshot_list *l = arg;
     size_t size = strlen(l->folder) + strlen(name) + 2;
@@ -245,7 +237,7 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int list_fill(deltafs_snapshot_list *l, struct call *c, const char *registry)
+static int list_fill(deltafs_snapshot_list *l, struct snapshot_call *c, const char *registry)
 {
     struct registry_path p;
     int status = registry_path_init(&p, registry, &c->error);
@@ -255,7 +247,7 @@ static int list_fill(deltafs_snapshot_list *l, struct call *c, const char *regis
     for (size_t i = 0; i < p.count && status == DELTAFS_OK; i++) {
         size_t first = l->names;
         l->folder = p.folder[i];
-        status = registry_each(&c->io, p.folder[i], list_name, l, &c->error);
+        status = registry_each(&c->io, p.folder[i], take_name, l, &c->error);
         if (l->names > first)
             qsort(l->name + first, l->names - first, sizeof *l->name, compare_names);
     }
@@ -265,25 +257,25 @@ static int list_fill(deltafs_snapshot_list *l, struct call *c, const char *regis
 
 int deltafs_snapshot_list_open(const char *registry, deltafs_snapshot_list **out)
 {
-    struct call c;
+    struct snapshot_call c;
 
     if (!out)
-        return no_argument("deltafs_snapshot_list_open", "out");
+        return snapshot_no_argument("deltafs_snapshot_list_open", "out");
     deltafs_snapshot_list *l = calloc(1, sizeof *l);
-    int status = call_begin(&c);
+    int status = snapshot_call_begin(&c);
     if (status == DELTAFS_OK)
         status = l ? list_fill(l, &c, registry) : error_no_memory(&c.error, sizeof *l, "a list of snapshots");
     if (status == DELTAFS_OK)
         *out = l;
     else
         deltafs_snapshot_list_close(l);
-    return call_end(&c, status);
+    return snapshot_call_end(&c, status);
 }
 
 int deltafs_snapshot_list_next(deltafs_snapshot_list *l, const char **snapshot)
 {
     if (!l || !snapshot)
-        return no_argument("deltafs_snapshot_list_next", "list and snapshot");
+        return snapshot_no_argument("deltafs_snapshot_list_next", "list and snapshot");
     *snapshot = l->next < l->names ? l->name[l->next++] : NULL;
     return DELTAFS_OK;
 }

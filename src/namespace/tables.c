@@ -260,10 +260,10 @@ int table_decode(const struct table *table, const struct deltafs_record *record,
                      table_path(path, table->path, table->number, ""), (unsigned long long)record->key);
 }
 
-/* Put what a table has of a name into its node. */
-static int table_load(struct tables *t, struct table *table, struct name_table *names, struct name_node *node,
-                      struct error *e)
+static int table_get(struct tables *t, size_t i, const struct entry_name *name, tables_fn *fn, void *arg,
+                     struct error *e)
 {
+    struct table *table = &t->table[i];
     struct table_reader *reader;
     deltafs_records *records = NULL;
     struct entry entry;
@@ -271,26 +271,49 @@ static int table_load(struct tables *t, struct table *table, struct name_table *
 
     if (status != DELTAFS_OK || !reader)
         return status;
-    status = error_of_call(deltafs_get(reader->dir, node->key, table_epochs(table), &records), e);
+    status = error_of_call(deltafs_get(reader->dir, name->key, table_epochs(table), &records), e);
     if (status == DELTAFS_ERR_NOT_FOUND)
         status = DELTAFS_OK;
-    for (size_t i = 0; status == DELTAFS_OK && records && i < records->count; i++) {
-        status = table_decode(table, &records->record[i], &entry, e);
-        if (status == DELTAFS_OK && entry.name_size == node->name_size && id_is_same(&entry.parent, &node->parent) &&
-            memcmp(entry.name, node->name, node->name_size) == 0 &&
-            !name_table_put(names, node, &entry.inode, entry.target, entry.target_size))
-            status = error_no_memory(e, entry.target_size, "names; give the option memory more");
+    for (size_t k = 0; status == DELTAFS_OK && records && k < records->count; k++) {
+        status = table_decode(table, &records->record[k], &entry, e);
+        if (status == DELTAFS_OK && entry.name_size == name->size && id_is_same(&entry.parent, &name->parent) &&
+            memcmp(entry.name, name->text, name->size) == 0)
+            status = fn(arg, i, &entry, e);
     }
     deltafs_records_destroy(records);
     return status;
 }
 
-int tables_load(struct tables *t, struct name_table *names, struct name_node *node, struct error *e)
+int tables_get(struct tables *t, const struct entry_name *name, tables_fn *fn, void *arg, struct error *e)
 {
     int status = DELTAFS_OK;
 
     for (size_t i = 0; i < t->count && status == DELTAFS_OK; i++)
-        status = table_load(t, &t->table[i], names, node, e);
+        status = table_get(t, i, name, fn, arg, e);
+    return status;
+}
+
+struct loading {
+    struct name_table *names;
+    struct name_node *node;
+};
+
+static int load_entry(void *arg, size_t table, const struct entry *entry, struct error *e)
+{
+    struct loading *l = arg;
+
+    (void)table;
+    return name_table_put(l->names, l->node, &entry->inode, entry->target, entry->target_size)
+               ? DELTAFS_OK
+               : error_no_memory(e, entry->target_size, "names; give the option memory more");
+}
+
+int tables_load(struct tables *t, struct name_table *names, struct name_node *node, struct error *e)
+{
+    struct loading l = {names, node};
+    const struct entry_name name = {node->parent, node->key, node->name, node->name_size};
+    int status = tables_get(t, &name, load_entry, &l, e);
+
     node->is_loaded = status == DELTAFS_OK;
     return status;
 }

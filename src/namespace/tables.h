@@ -51,6 +51,9 @@ void table_reader_release(struct table_reader *r);
 
 /* Decode a record of a table. */
 int table_decode(const struct table *table, const struct deltafs_record *record, struct entry *out, struct error *e);
+/* Pass all that the tables have of a name to `fn`; `table` is a place in t->table. */
+typedef int tables_fn(void *arg, size_t table, const struct entry *entry, struct error *e);
+int tables_get(struct tables *t, const struct entry_name *name, tables_fn *fn, void *arg, struct error *e);
 /* Put all that the tables have of a name into its node. */
 int tables_load(struct tables *t, struct name_table *names, struct name_node *node, struct error *e);
 

@@ -83,27 +83,6 @@ int walk_enter(deltafs_namespace *ns, struct walk *w, const struct found *f)
 
 /* ---- Names ---- */
 
-int inode_show(struct inode *shown, const struct inode *i)
-{
-    int is_folder = i->type == ENTRY_FOLDER, was_folder = shown->type == ENTRY_FOLDER;
-    struct entry_id least = shown->id;
-
-    if (i->type == ENTRY_REMOVED || (was_folder && !is_folder))
-        return 0;
-    if (is_folder && was_folder) {
-        int is_least = id_is_less(&i->id, &least);
-        if (i->stamp > shown->stamp)
-            *shown = *i;
-        shown->id = is_least ? i->id : least;
-        return is_least;
-    }
-    if (shown->type != ENTRY_REMOVED && is_folder == was_folder &&
-        (i->stamp < shown->stamp || (i->stamp == shown->stamp && id_is_less(&i->id, &shown->id))))
-        return 0;
-    *shown = *i;
-    return 1;
-}
-
 /* Whether nothing that is committed can have the name: this writer, or its job, has created its folder since it began.
  */
 static int is_new(const deltafs_namespace *ns, const struct entry_name *name)
@@ -127,6 +106,67 @@ int ns_load_node(deltafs_namespace *ns, const struct entry_name *name, int is_wa
     if (!n->is_loaded && is_new(ns, name))
         n->is_loaded = 1;
     return n->is_loaded ? DELTAFS_OK : tables_load(&ns->tables, &ns->names, n, &ns->error);
+}
+
+/* Put what the resolver has chosen into the nodes. */
+static int put_states(deltafs_namespace *ns, const struct folder *folder, size_t count, struct entry_name *name)
+{
+    const struct resolver *r = &ns->resolver;
+    struct name_node *node;
+
+    for (size_t i = 0; i < count; i++) {
+        *name = name_in(&folder[i], (uint32_t)name->key, name->text, name->size);
+        node = name_table_find(&ns->names, name);
+        for (const struct state *s = r->state; s < r->state + r->states; s++)
+            if (s->is_chosen && id_is_same(&s->parent, &name->parent) &&
+                !name_table_put(&ns->names, node, &s->inode, (const char *)r->targets.bytes + s->target,
+                                s->target_size))
+                return error_no_memory(&ns->error, s->target_size, "names; give the option memory more");
+        node->is_loaded = 1;
+        node->is_conflict = (uint8_t)r->is_conflict;
+    }
+    return DELTAFS_OK;
+}
+
+static int resolve_names(deltafs_namespace *ns, const struct folder *folder, size_t count, struct entry_name *name)
+{
+    struct name_node *node;
+    int status = DELTAFS_OK, is_loaded = 1;
+
+    resolver_clear(&ns->resolver);
+    for (size_t i = 0; i < count; i++) {
+        *name = name_in(&folder[i], (uint32_t)name->key, name->text, name->size);
+        node = name_table_get(&ns->names, name);
+        if (!node)
+            return error_no_memory(&ns->error, name->size, "names; give the option memory more");
+        is_loaded &= node->is_loaded;
+    }
+    for (size_t i = 0; i < count && !is_loaded && status == DELTAFS_OK; i++) {
+        *name = name_in(&folder[i], (uint32_t)name->key, name->text, name->size);
+        if (!is_new(ns, name))
+            status = tables_get(&ns->tables, name, resolver_take, &ns->resolver, &ns->error);
+    }
+    if (status != DELTAFS_OK || is_loaded)
+        return status;
+    status = resolver_choose(&ns->resolver, &ns->error);
+    return status == DELTAFS_OK ? put_states(ns, folder, count, name) : status;
+}
+
+int ns_load_names(deltafs_namespace *ns, const struct folder *folder, size_t count, uint32_t hash, const char *text,
+                  size_t size, int is_way)
+{
+    struct name_node *node;
+    int status = DELTAFS_OK;
+
+    if (ns->has_resolver) {
+        struct entry_name name = name_in(folder, hash, text, size);
+        return resolve_names(ns, folder, count, &name);
+    }
+    for (size_t i = 0; i < count && status == DELTAFS_OK; i++) {
+        struct entry_name name = name_in(&folder[i], hash, text, size);
+        status = ns_load_node(ns, &name, is_way, &node);
+    }
+    return status;
 }
 
 static void show_items(const deltafs_namespace *ns, struct name_node *node, struct found *out)
@@ -154,9 +194,7 @@ static int look_at_root(deltafs_namespace *ns, struct found *out)
 static int walk_look(deltafs_namespace *ns, const struct walk *w, const struct last *last, const char *path, int is_way,
                      struct found *out)
 {
-    struct name_node *node;
     size_t count;
-    int status = DELTAFS_OK;
 
     *out = (struct found){.last = *last};
     if (last->size == 0)
@@ -164,12 +202,11 @@ static int walk_look(deltafs_namespace *ns, const struct walk *w, const struct l
     if (last->size > ENTRY_NAME_MAX)
         return ns_fail(ns, DELTAFS_ERR_NAME, path);
     out->hash = name_hash(last->text, last->size);
-    walk_folders(w, &count);
+    const struct folder *folder = walk_folders(w, &count);
+    int status = ns_load_names(ns, folder, count, out->hash, last->text, last->size, is_way);
     for (size_t i = 0; i < count && status == DELTAFS_OK; i++) {
         struct entry_name name = walk_name(w, out, i);
-        status = ns_load_node(ns, &name, is_way, &node);
-        if (status == DELTAFS_OK)
-            show_items(ns, node, out);
+        show_items(ns, name_table_find(&ns->names, &name), out);
     }
     return status;
 }

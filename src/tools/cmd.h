@@ -71,6 +71,7 @@ command_parse cmd_parse_path;   /* const char *, without the prefix deltafs: */
 command_parse cmd_parse_number; /* struct command_number */
 command_parse cmd_parse_range;  /* struct command_range, of labels; "A", "A:B", "A:" or ":B" */
 command_parse cmd_parse_keys;   /* the same, of keys */
+command_parse cmd_parse_policy; /* int: enum deltafs_snapshot_policy; of deltafs alone (cmd_snapshot.c) */
 
 /* The library's options. `cmd_takes_all` is for commands that refuse none. */
 extern const char *const cmd_takes_all[];

@@ -22,20 +22,50 @@ static mode_t mask(void)
 
 /* ---- create ---- */
 
-static int create_one(void *values, const char *path)
-{
-    deltafs_namespace *ns;
+#define CREATE_ON_MAX 64
 
-    (void)values;
-    int code = text_of_call(deltafs_namespace_open(path, O_RDWR | O_CREAT | O_EXCL, NULL, &ns));
-    return code == EXIT_OK ? text_of_call(deltafs_namespace_close(ns)) : code;
+struct create {
+    size_t count;
+    const char *on[CREATE_ON_MAX];
+    int policy;
+};
+
+static const char *parse_on(const char *text, void *out)
+{
+    struct create *c = out;
+
+    if (!strchr(text, '@'))
+        return "names no snapshot; give REG@NAME";
+    if (c->count == CREATE_ON_MAX)
+        return "is too much; 'deltafs snapshot merge' makes one of several";
+    c->on[c->count++] = text;
+    return NULL;
 }
 
+static int create_one(void *values, const char *path)
+{
+    const struct create *c = values;
+    deltafs_namespace *ns = NULL;
+    int flags = O_RDWR | O_CREAT | O_EXCL;
+    int status = c->count > 0 ? deltafs_namespace_open_view(path, flags, c->count, c->on, c->policy, NULL, &ns)
+                              : deltafs_namespace_open(path, flags, NULL, &ns);
+
+    return text_of_call(status == DELTAFS_OK ? deltafs_namespace_close(ns) : status);
+}
+
+static const struct command_option create_options[] = {
+    {"on", 0, "REG@NAME", "begin with what this snapshot has; several are merged", parse_on, 0},
+    {"policy", 0, "P", "which snapshot counts where several are in conflict, as for 'snapshot merge'", cmd_parse_policy,
+     offsetof(struct create, policy)},
+    {0}};
+
 static const struct command cmd_ns_create = {.name = "create",
-                                             .usage = "NS...",
+                                             .usage = "NS... [OPTION...]",
                                              .text = "Create namespaces.",
                                              .missing = "NS is missing",
                                              .least = 1,
+                                             .size = sizeof(struct create),
+                                             .option = create_options,
                                              .each = create_one};
 
 /* ---- mkdir ---- */

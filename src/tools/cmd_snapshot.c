@@ -1,6 +1,7 @@
 /* deltafs snapshot: publish what a namespace has, and use what was published. */
 #include <inttypes.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <deltafs/deltafs_namespace.h>
@@ -31,6 +32,13 @@ static const char *parse_registry(const char *text, void *out)
 static const struct command_option registry_options[] = {REGISTRY_OPTION, {0}};
 
 #define NAME_ROOM (5 * PATH_MAX)
+
+static void free_names(char **names)
+{
+    for (char **n = names; *n; n++)
+        free(*n);
+    free(names);
+}
 
 /* The name of a snapshot, as the library takes it. */
 static const char *full_name(const struct registries *r, const char *name, char full[NAME_ROOM])
@@ -210,8 +218,140 @@ static const struct command cmd_snapshot_show = {.name = "show",
                                                  .option = show_options,
                                                  .run = show_run};
 
-static const struct command *const subs[] = {&cmd_snapshot_publish, &cmd_snapshot_list, &cmd_snapshot_show,
-                                             &cmd_snapshot_withdraw, NULL};
+/* ---- merge ---- */
+
+struct merge {
+    struct registries registries;
+    const char *output;
+    int policy;
+};
+
+const char *cmd_parse_policy(const char *text, void *out)
+{
+    for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++)
+        if (strcmp(text, policies[i]) == 0) {
+            *(int *)out = (int)i;
+            return NULL;
+        }
+    return "is none of first, last, newest and error";
+}
+
+/* The full names of all operands, to be freed; NULL: no memory, which was said. */
+static char **full_names(const struct registries *r, const struct command_call *c)
+{
+    char full[NAME_ROOM], **names = calloc((size_t)c->count + 1, sizeof *names);
+
+    for (int i = 0; i < c->count && names; i++) {
+        names[i] = strdup(full_name(r, c->operand[i], full));
+        if (!names[i]) {
+            free_names(names);
+            names = NULL;
+        }
+    }
+    if (!names)
+        text_fail(EXIT_TROUBLE, "no memory");
+    return names;
+}
+
+static int merge_run(const struct command_call *c)
+{
+    const struct merge *m = c->values;
+    char full[NAME_ROOM];
+
+    if (!m->output)
+        return text_fail(EXIT_USAGE, "merge: give -o NAME");
+    char **names = full_names(&m->registries, c);
+    if (!names)
+        return EXIT_TROUBLE;
+    int code = text_of_call(deltafs_snapshot_merge((size_t)c->count, (const char *const *)names, m->policy,
+                                                   full_name(&m->registries, m->output, full)));
+    free_names(names);
+    return code;
+}
+
+static const struct command_option merge_options[] = {
+    REGISTRY_OPTION,
+    {"output", 'o', "NAME", "the snapshot that is published", cmd_parse_text, offsetof(struct merge, output)},
+    {"policy", 0, "P",
+     "which snapshot counts where they are in conflict: first, last, newest (default), or error: the command fails",
+     cmd_parse_policy, offsetof(struct merge, policy)},
+    {0}};
+
+static const struct command cmd_snapshot_merge = {.name = "merge",
+                                                  .usage = "NAME NAME... -o NAME [OPTION...]",
+                                                  .text = "Publish several snapshots as one. Nothing is copied.",
+                                                  .missing = "NAME is missing; two or more can be merged",
+                                                  .least = 2,
+                                                  .size = sizeof(struct merge),
+                                                  .option = merge_options,
+                                                  .run = merge_run};
+
+/* ---- conflicts, diff ---- */
+
+static int print_paths(int status, deltafs_snapshot_paths *paths)
+{
+    const char *path;
+
+    if (status != DELTAFS_OK)
+        return text_of_call(status);
+    while ((status = deltafs_snapshot_paths_next(paths, &path)) == DELTAFS_OK && path)
+        text_say("%s", path);
+    int code = text_of_call(status);
+    deltafs_snapshot_paths_close(paths);
+    return code;
+}
+
+static int conflicts_run(const struct command_call *c)
+{
+    deltafs_snapshot_paths *paths = NULL;
+    char **names = full_names(c->values, c);
+
+    if (!names)
+        return EXIT_TROUBLE;
+    int status = deltafs_snapshot_conflicts_open((size_t)c->count, (const char *const *)names, &paths);
+    free_names(names);
+    return print_paths(status, paths);
+}
+
+static const struct command cmd_snapshot_conflicts = {
+    .name = "conflicts",
+    .usage = "NAME NAME... [OPTION...]",
+    .text = "Print the paths that snapshots have changed differently, one per line.",
+    .missing = "NAME is missing; two or more can be in conflict",
+    .least = 2,
+    .size = sizeof(struct registries),
+    .option = registry_options,
+    .run = conflicts_run};
+
+/* A name with a '/', and without '@', is the path of a namespace. */
+static const char *path_or_name(const struct registries *r, const char *name, char full[NAME_ROOM])
+{
+    return strchr(name, '/') && !strchr(name, '@') ? text_path(name) : full_name(r, name, full);
+}
+
+static int diff_run(const struct command_call *c)
+{
+    char a[NAME_ROOM], b[NAME_ROOM];
+    deltafs_snapshot_paths *paths = NULL;
+    int status = deltafs_snapshot_diff_open(path_or_name(c->values, c->operand[0], a),
+                                            path_or_name(c->values, c->operand[1], b), &paths);
+
+    return print_paths(status, paths);
+}
+
+static const struct command cmd_snapshot_diff = {.name = "diff",
+                                                 .usage = "A B [OPTION...]",
+                                                 .text = "Print the paths that differ, one per line.",
+                                                 .missing = "A and B must be given",
+                                                 .least = 2,
+                                                 .most = 2,
+                                                 .size = sizeof(struct registries),
+                                                 .option = registry_options,
+                                                 .run = diff_run};
+
+static const struct command *const subs[] = {
+    &cmd_snapshot_publish,   &cmd_snapshot_list,  &cmd_snapshot_show,     &cmd_snapshot_diff,
+    &cmd_snapshot_conflicts, &cmd_snapshot_merge, &cmd_snapshot_withdraw, NULL};
 
 const struct command cmd_snapshot = {
     .name = "snapshot",

@@ -123,12 +123,164 @@ for i in 1 2 3 4 5 6; do
     prints 'two, longer'
 done
 
+# ---- A namespace on top of snapshots ----
+run snapshot --registry reg publish n base
+run ns create top --on reg@base
+run ns cat top:/d/file
+prints 'two, longer'
+put three top:/d/file
+run ns rm top:/d/new
+run ns mv top:/d top:/moved
+put four top:/added
+run ns cat top:/moved/file
+prints 'three'
+run ns ls top:/
+prints 'added
+moved
+'
+run ns ls top:/moved
+prints 'file
+'
+run ns ls n:/d
+prints 'file
+new
+'
+run snapshot --registry reg publish top after
+run ns find reg@after:/
+sort out -o out
+prints 'reg@after:/
+reg@after:/added
+reg@after:/moved
+reg@after:/moved/file
+'
+run snapshot --registry reg show after
+stdout_has "on 0"
+run snapshot --registry reg diff base after
+sort out -o out
+prints '/added
+/d
+/d/file
+/d/new
+/moved
+/moved/file
+'
+run snapshot --registry reg diff after ./top
+prints ''
+run snapshot --registry reg diff base base
+prints ''
+expect 3 "$deltafs" ns create top --on reg@base
+says "exists already"
+expect 2 "$deltafs" ns create top2 --on base
+says "give REG@NAME"
+[ "$(find n -name 'PIN.*' | wc -l)" -eq 11 ] || fail "pins: $(find n -name 'PIN.*')"
+
+# ---- Merges: two jobs begin with the same snapshot ----
+run ns create common
+run ns mkdir common:/out
+for name in same left right both removed; do put old common:/out/$name; done
+run ns mkdir common:/gone
+run snapshot --registry reg publish common common
+run ns create a --on reg@common
+run ns create b --on reg@common
+put new-a a:/out/left
+put new-b b:/out/right
+put both-a a:/out/both
+put both-b b:/out/both
+run ns rm a:/out/removed
+put changed b:/out/removed
+run ns rm -r a:/gone
+put in b:/gone/file
+run ns mkdir a:/fresh
+run ns mkdir b:/fresh
+put 1 a:/fresh/one
+put 2 b:/fresh/two
+put a a:/fresh/name
+put b b:/fresh/name
+put file a:/kind
+run ns mkdir b:/kind
+run snapshot --registry reg publish a a
+run snapshot --registry reg publish b b
+run snapshot --registry reg conflicts a b
+sort out -o out
+prints '/fresh/name
+/kind
+/out/both
+/out/removed
+'
+run snapshot --registry reg conflicts a common
+prints ''
+expect 3 "$deltafs" snapshot --registry reg merge a b -o none --policy error
+says "the snapshots have changed it differently"
+expect 3 "$deltafs" snapshot --registry reg show none
+run snapshot --registry reg merge a common -o fine --policy error
+run snapshot --registry reg diff a fine
+prints ''
+expect 2 "$deltafs" snapshot --registry reg merge a b
+says "give -o NAME"
+expect 2 "$deltafs" snapshot --registry reg merge a b -o x --policy best
+says "is none of first, last, newest and error"
+
+# shows SNAPSHOT BOTH REMOVED NAME: what a merge of a and b has where they are in conflict, and elsewhere.
+shows() {
+    run ns find "$1:/"
+    sort out >found
+    {
+        printf '/\n/fresh\n/fresh/name\n/fresh/one\n/fresh/two\n/kind\n/out\n'
+        printf '/out/both\n/out/left\n'
+        [ "$3" = gone ] || echo /out/removed
+        printf '/out/right\n/out/same\n'
+    } | sed "s|^|$1:|" | sort >wanted
+    same found wanted "names in $1"
+    for pair in left=new-a right=new-b same=old "both=$2" "removed=$3" "../fresh/name=$4"; do
+        [ "${pair#*=}" = gone ] && continue
+        run ns cat "$1:/out/${pair%%=*}"
+        [ "$(cat out)" = "${pair#*=}" ] || fail "$1: $pair: $(cat out)"
+    done
+}
+
+run snapshot --registry reg merge a b -o first --policy first
+run snapshot --registry reg merge a b -o last --policy last
+run snapshot --registry reg merge a b -o newest
+run snapshot --registry reg merge b a -o swapped --policy last
+shows reg@first both-a gone a
+shows reg@last both-b changed b
+shows reg@newest both-b changed b
+shows reg@swapped both-a gone a
+run ns stat reg@first:/kind
+stdout_has "file"
+run ns stat reg@last:/kind
+stdout_has "folder"
+# A merge that has been decided is so in later ones, whatever their policy.
+run snapshot --registry reg merge first b -o later
+shows reg@later both-a gone a
+run ns create more --on reg@a --on reg@b --policy first
+shows more both-a gone a
+put mine more:/out/both
+run ns rm more:/kind
+run ns mv more:/out more:/out2
+run ns mv more:/out2 more:/out
+put k more:/kind
+shows more mine gone a
+run snapshot --registry reg publish more more
+shows reg@more mine gone a
+run snapshot --registry reg diff first more
+sort out -o out
+prints '/kind
+/out/both
+'
+# Whatever is withdrawn, what is on top of it stays.
+run snapshot --registry reg withdraw a b common first
+shows reg@later both-a gone a
+shows reg@more mine gone a
+shows more mine gone a
+run snapshot --registry reg withdraw base after later more fine last newest swapped
+
 # ---- Withdraw: the pins go, and what is left of a failed publication ----
-[ "$(find n -name 'PIN.*' | wc -l)" -eq 9 ] || fail "pins: $(find n -name 'PIN.*')"
+[ "$(find n -name 'PIN.*' | wc -l)" -eq 10 ] || fail "pins: $(find n -name 'PIN.*')"
 run snapshot --registry busy withdraw job1 job2 job3 job4 job5 job6 same
 run snapshot --registry reg withdraw v1
 run snapshot withdraw second@v2
-[ -z "$(find n -name '*PIN.*')" ] || fail "pins are left: $(find n -name '*PIN.*')"
+[ "$(find n a b -name '*PIN.*' | wc -l)" -eq 3 ] || fail "pins, but for those of top and more: $(find n -name '*PIN.*')"
 [ "$(find busy | wc -l)" -eq 2 ] || fail "left in the registry: $(find busy)"
 expect 3 "$deltafs" ns ls reg@v1:/
 says "there is no such snapshot"

@@ -1,0 +1,25 @@
+/* What the calls for snapshots have in common. Each takes no handle: it makes what it needs of the environment. */
+#ifndef DELTAFS_NAMESPACE_SNAPSHOT_H
+#define DELTAFS_NAMESPACE_SNAPSHOT_H
+
+#include "namespace/namespace.h"
+#include "namespace/registry.h"
+
+struct snapshot_call {
+    struct io io;
+    deltafs_options *options;
+    int sync;
+    struct error error;
+};
+
+int snapshot_call_begin(struct snapshot_call *c);
+/* Leaves the message with the thread; returns the status. */
+int snapshot_call_end(struct snapshot_call *c, int status);
+int snapshot_no_argument(const char *call, const char *argument);
+/* Open several snapshots as one, for reading. */
+int snapshot_open_view(struct snapshot_call *c, size_t count, const char *const *snapshots, int policy,
+                       int finds_conflicts, const deltafs_options *options, deltafs_namespace **out);
+/* Nanoseconds since 1970. */
+uint64_t snapshot_time(void);
+
+#endif
