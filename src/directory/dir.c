@@ -258,6 +258,16 @@ int deltafs_epoch_end(deltafs_dir *d, uint64_t label)
     return dir_end(d, status);
 }
 
+size_t dir_hold_room(const deltafs_dir *d, size_t size)
+{
+    return deltafs_private_writer_hold_room(d->writer, size);
+}
+
+int dir_place(deltafs_dir *d, struct error *e)
+{
+    return d->transport->place(d->ctx, e);
+}
+
 void dir_follow(deltafs_dir *d, const struct dir_follower *follower, void *ctx)
 {
     d->follower = follower;

@@ -17,6 +17,7 @@ struct dir_transport {
     void (*fail)(void *ctx, const struct error *e); /* an append was refused: the epoch must not be committed */
     int (*epoch_end)(void *ctx, uint64_t label, struct error *e);
     int (*epoch_wait)(void *ctx, struct error *e);
+    int (*place)(void *ctx, struct error *e); /* of dir_place */
     /* `refused`: DELTAFS_OK, or why this process cannot use its attribute, with *e; of a job's processes only rank 0's
      * counts. */
     int (*set_attribute)(void *ctx, const struct deltafs_attribute *a, int refused, struct error *e);
@@ -53,6 +54,12 @@ const char *dir_schema(const deltafs_dir *d);
 struct error *dir_error(deltafs_dir *d);
 /* Store an attribute by a writing handle; `refused`: as for the transport. */
 int dir_set_attribute(deltafs_dir *d, const struct deltafs_attribute *a, int refused);
+
+/* How many more records of a value size a writing handle holds back until it is known how they are best placed. */
+size_t dir_hold_room(const deltafs_dir *d, size_t size);
+/* Collective: if no epoch before has told how records are placed, and all processes hold all of theirs, take that from
+ * these. Then no more are held. */
+int dir_place(deltafs_dir *d, struct error *e);
 
 /* What a handle's keys are. */
 enum option_keys dir_keys(const deltafs_dir *d);

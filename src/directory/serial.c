@@ -155,6 +155,18 @@ static int serial_epoch_end(void *ctx, uint64_t label, struct error *e)
     return s->is_async ? DELTAFS_OK : serial_commit(s, e);
 }
 
+static int serial_place(void *ctx, struct error *e)
+{
+    struct serial *s = ctx;
+
+    if (deltafs_private_writer_is_placed(s->writer) || !deltafs_private_writer_is_holding(s->writer))
+        return DELTAFS_OK;
+    int status = serial_epoch_wait(s, e);
+    if (status == DELTAFS_OK)
+        serial_choose(s);
+    return status;
+}
+
 static int serial_set_attribute(void *ctx, const struct deltafs_attribute *a, int refused, struct error *e)
 {
     struct serial *s = ctx;
@@ -195,6 +207,7 @@ static const struct dir_transport serial_transport = {.append = serial_append,
                                                       .fail = serial_fail,
                                                       .epoch_end = serial_epoch_end,
                                                       .epoch_wait = serial_epoch_wait,
+                                                      .place = serial_place,
                                                       .set_attribute = serial_set_attribute,
                                                       .close = serial_close};
 

@@ -113,10 +113,16 @@ static int making_open_index(struct making *m, struct error *e)
 
 /* ---- Epochs ---- */
 
+/* Bytes of the values of the index, of rows that begin with the value. */
+static size_t making_size(const struct deltafs_record *row)
+{
+    return sizeof(uint64_t) + row->size - sizeof(double);
+}
+
 /* The records of rows that begin with the value. */
 static int making_append(struct making *m, const struct deltafs_record *row, size_t n, struct error *e)
 {
-    size_t carried = row->size - sizeof(double), size = sizeof(uint64_t) + carried;
+    size_t size = making_size(row), carried = size - sizeof(uint64_t);
     int status = buffer_reserve(&m->keys, n * sizeof(uint64_t), "an index", e);
 
     if (status == DELTAFS_OK)
@@ -138,29 +144,49 @@ static int making_append(struct making *m, const struct deltafs_record *row, siz
 }
 
 /* This rank's part of an epoch. */
-static int making_part(struct making *m, uint64_t label, struct error *e)
+static int making_open_part(const struct making *m, uint64_t label, deltafs_select **rows, struct error *e)
 {
     const struct collective *group = m->maker->ranks->group;
     const struct deltafs_range range = {label, label};
     char *fields = malloc(strlen(m->request.name) + strlen(m->request.fields) + 2);
     struct deltafs_select_options o = {
         .struct_size = sizeof o, .fields = fields, .range = &range, .part = group->rank, .parts = group->ranks};
-    const struct deltafs_record *row;
-    deltafs_select *rows = NULL;
-    size_t n = 1;
 
     if (!fields)
         return error_no_memory(e, strlen(m->request.fields), "an index");
     sprintf(fields, "%s%s%s", m->request.name, m->request.fields[0] ? "," : "", m->request.fields);
-    int status = error_of_call(deltafs_select_open(m->source, &o, &rows), e);
-    while (status == DELTAFS_OK && n > 0) {
-        status = error_of_call(deltafs_select_next(rows, &row, &n), e);
-        if (status == DELTAFS_OK && n > 0)
-            status = making_append(m, row, n, e);
-    }
-    deltafs_select_close(rows);
+    int status = error_of_call(deltafs_select_open(m->source, &o, rows), e);
     free(fields);
     return status;
+}
+
+/* Collective: the records of an epoch, each rank its part. The first epoch is placed by the first records. */
+static int making_records(struct making *m, uint64_t label, struct error *e)
+{
+    const struct deltafs_record *row = NULL;
+    deltafs_select *rows = NULL;
+    size_t n = 0, at = 0, some = 1;
+
+    e->status = making_open_part(m, label, &rows, e);
+    while (e->status == DELTAFS_OK && at == n && some > 0) {
+        e->status = error_of_call(deltafs_select_next(rows, &row, &n), e);
+        some = e->status == DELTAFS_OK && n > 0 ? dir_hold_room(m->index, making_size(row)) : 0;
+        at = some < n ? some : n;
+        if (at > 0)
+            e->status = making_append(m, row, at, e);
+    }
+    int status = collective_agree(m->maker->ranks->group, e);
+    if (status == DELTAFS_OK)
+        status = dir_place(m->index, e);
+    for (; status == DELTAFS_OK && n > 0; at = 0) {
+        if (at < n)
+            status = making_append(m, row + at, n - at, e);
+        if (status == DELTAFS_OK)
+            status = error_of_call(deltafs_select_next(rows, &row, &n), e);
+    }
+    deltafs_select_close(rows);
+    e->status = status;
+    return collective_agree(m->maker->ranks->group, e);
 }
 
 /* What this rank sees of an epoch: the fingerprint, if its column NAME computes what the request says. Where it does
@@ -236,8 +262,7 @@ static int making_epoch(struct making *m, uint64_t label, struct error *e)
         status = making_agree(m, is_usable ? print : 0, e);
     if (status != DELTAFS_OK || !is_usable)
         return status;
-    e->status = making_part(m, label, e);
-    status = collective_agree(group, e);
+    status = making_records(m, label, e);
     if (status == DELTAFS_OK)
         status = value_index_print(m->index, label, print, e);
     if (status == DELTAFS_OK)

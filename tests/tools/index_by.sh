@@ -127,3 +127,15 @@ says "at least 8M"
 import 2 --index_by 'x:v*nothing' -o "$work/refused" "$work/dump.1" >"$work/out" 2>"$work/err" && fail "not refused by ranks"
 says "option index_by: 'x': offset 2: "
 [ ! -e "$work/refused" ] || fail "ranks have left something"
+
+# Also the only epoch of an index is placed by ranges, though one rank cannot hold back all of it (more than 1 MiB).
+import 2 --epoch 1 --partitions 3 -o "$work/ranged" "$work/dump.1" "$work/dump.2" || fail import
+for ranks in 1 2; do
+    rm -rf "$work/ranged/by"
+    expect 0 mpi $ranks "$deltafs_mpi" index --by 'size:v*v +v +w +n' --partitions 8 --memory 8M "$work/ranged"
+    [ "$(cut -d ' ' -f 1 "$work/ranged/by/size/MANIFEST" | grep -A 1 Pivots | tail -n 1)" = Epoch ] ||
+        fail "no pivots: $(cat "$work/ranged/by/size/MANIFEST")"
+    "$deltafs" info "$work/ranged/by/size" | awk '$2 == 40000 { ok = $5 >= 1 && $5 <= 1.3 } END { exit !ok }' ||
+        fail "$("$deltafs" info "$work/ranged/by/size")"
+    expect 0 "$deltafs" verify "$work/ranged/by/size"
+done

@@ -28,6 +28,11 @@ void hold_begin(struct hold *h)
     h->is_on = h->bytes != NULL;
 }
 
+size_t hold_room(const struct hold *h, size_t size)
+{
+    return h->is_on ? (h->room - h->used) / ((h->value_size < 0 ? SIZE_BYTES : 0) + sizeof(uint64_t) + size) : 0;
+}
+
 int hold_add(struct hold *h, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
              size_t value_stride, size_t size)
 {

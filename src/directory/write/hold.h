@@ -21,6 +21,8 @@ int hold_init(struct hold *h, size_t room, int64_t value_size, struct memory *me
 void hold_fini(struct hold *h);
 /* Begin an epoch. What is held is dropped. */
 void hold_begin(struct hold *h);
+/* How many more records with values of `size` bytes can be held. */
+size_t hold_room(const struct hold *h, size_t size);
 /* Hold `n` records. Returns whether they are held; if not, no others may be until those that are have been released. */
 int hold_add(struct hold *h, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
              size_t value_stride, size_t size);

@@ -115,9 +115,12 @@ DELTAFS_PRIVATE void deltafs_private_writer_fail(struct writer *w, const struct 
  * then the calls below, and place instead of writer_end; then release. */
 DELTAFS_PRIVATE int deltafs_private_writer_hold(struct writer *w, size_t n, const uint8_t *keys, size_t key_stride,
                                                 const uint8_t *values, size_t value_stride, size_t size);
+DELTAFS_PRIVATE size_t deltafs_private_writer_hold_room(const struct writer *w, size_t size);
 DELTAFS_PRIVATE int deltafs_private_writer_is_holding(const struct writer *w);
 DELTAFS_PRIVATE void deltafs_private_writer_sample_held(struct writer *w);
 DELTAFS_PRIVATE void deltafs_private_writer_release(struct writer *w, hold_put_fn *put, void *arg);
+/* Whether the epoch is placed by pivots so far. */
+DELTAFS_PRIVATE int deltafs_private_writer_is_placed(const struct writer *w);
 /* The pivots that were chosen hold from here on, in this epoch, of which nothing has been put. */
 DELTAFS_PRIVATE void deltafs_private_writer_place(struct writer *w);
 

@@ -311,6 +311,16 @@ int deltafs_private_writer_hold(struct writer *w, size_t n, const uint8_t *keys,
     return hold_add(&w->hold, n, keys, key_stride, values, value_stride, size);
 }
 
+size_t deltafs_private_writer_hold_room(const struct writer *w, size_t size)
+{
+    return hold_room(&w->hold, size);
+}
+
+int deltafs_private_writer_is_placed(const struct writer *w)
+{
+    return w->by[w->now].pivots != NULL;
+}
+
 int deltafs_private_writer_is_holding(const struct writer *w)
 {
     return w->hold.is_on;

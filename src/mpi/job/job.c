@@ -19,7 +19,7 @@
 #define THREAD_NAP_MIN 20000 /* ns between two looks of a thread for progress */
 #define THREAD_NAP_MAX 1000000
 
-enum job_call { JOB_EPOCH_END = 1, JOB_CLOSE = 2, JOB_EPOCH_WAIT = 3, JOB_SET_ATTRIBUTE = 4 };
+enum job_call { JOB_EPOCH_END = 1, JOB_CLOSE = 2, JOB_EPOCH_WAIT = 3, JOB_SET_ATTRIBUTE = 4, JOB_PLACE = 5 };
 
 /* ---- Open directories ---- */
 
@@ -474,6 +474,24 @@ static int job_end(struct job *j, enum job_call call, uint64_t label, struct err
     return status;
 }
 
+/* Collective: JOB_PLACE. */
+static int job_place_early(struct job *j, struct error *e)
+{
+    uint64_t pending;
+    int status = job_meet(j, JOB_PLACE, 0, &pending, e);
+
+    if (status != DELTAFS_OK || deltafs_private_writer_is_placed(j->writer) || !j->is_held)
+        return status;
+    status = job_deliver_all(j, e);
+    if (status != DELTAFS_OK)
+        return status;
+    status = job_conclude_late(j, e);
+    if (status == DELTAFS_OK)
+        status = job_place(j, e);
+    job_begin_round(j);
+    return status;
+}
+
 static int job_lock_and_end(struct job *j, enum job_call call, uint64_t label, struct error *e)
 {
     pthread_mutex_lock(&j->lock);
@@ -490,6 +508,16 @@ static int job_epoch_end(void *ctx, uint64_t label, struct error *e)
 static int job_epoch_wait(void *ctx, struct error *e)
 {
     return job_lock_and_end(ctx, JOB_EPOCH_WAIT, 0, e);
+}
+
+static int job_lock_and_place(void *ctx, struct error *e)
+{
+    struct job *j = ctx;
+
+    pthread_mutex_lock(&j->lock);
+    int status = job_place_early(j, e);
+    pthread_mutex_unlock(&j->lock);
+    return status;
 }
 
 /* Collective: rank 0 stores its attribute. */
@@ -604,5 +632,6 @@ const struct dir_transport job_transport = {.append = job_append,
                                             .fail = job_fail,
                                             .epoch_end = job_epoch_end,
                                             .epoch_wait = job_epoch_wait,
+                                            .place = job_lock_and_place,
                                             .set_attribute = job_set_attribute,
                                             .close = job_close};
