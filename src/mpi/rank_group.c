@@ -254,6 +254,50 @@ int mpi_gather(struct rank_group *g, const void *mine, size_t n, struct bytes *a
     return status;
 }
 
+/* Rank 0: where each rank's bytes go to, and room for all of them. `sizes` is what GATHER_ROOM says. */
+static int group_place(const struct rank_group *g, uint64_t *sizes, struct bytes *all, struct error *e)
+{
+    int *counts = (int *)(void *)(sizes + g->ranks), *places = counts + g->ranks;
+    uint64_t total = 0;
+
+    for (int i = 0; i < g->ranks && total <= ROUND; i++) {
+        counts[i] = (int)sizes[i];
+        places[i] = (int)total;
+        total += sizes[i];
+    }
+    if (total > ROUND)
+        return error_no_memory(e, (size_t)total, gathered);
+    int status = buffer_reserve(&all->buffer, total + 1, gathered, e);
+    all->used = status == DELTAFS_OK ? total : 0;
+    return status;
+}
+
+int mpi_gather_first(struct rank_group *g, const void *mine, size_t n, struct bytes *all, struct error *e)
+{
+    uint64_t size = n, *sizes = g->rank == 0 ? calloc((size_t)g->ranks, GATHER_ROOM) : NULL;
+    int *counts = (int *)(void *)(sizes ? sizes + g->ranks : NULL);
+    MPI_Request request;
+
+    if (n > ROUND || (g->rank == 0 && !sizes))
+        error_no_memory(e, n > ROUND ? n : (size_t)g->ranks * GATHER_ROOM, gathered);
+    int status = mpi_agree(g, e);
+    if (status == DELTAFS_OK) {
+        int code = MPI_Igather(&size, 1, MPI_UINT64_T, sizes, 1, MPI_UINT64_T, 0, g->comm, &request);
+        status = group_complete(g, code, &request, 0, "gather", e);
+    }
+    if (status == DELTAFS_OK) {
+        e->status = g->rank == 0 ? group_place(g, sizes, all, e) : DELTAFS_OK;
+        status = mpi_agree(g, e);
+    }
+    if (status == DELTAFS_OK) {
+        int code = MPI_Igatherv(mine, (int)n, MPI_BYTE, all->buffer.bytes, counts, counts ? counts + g->ranks : NULL,
+                                MPI_BYTE, 0, g->comm, &request);
+        status = group_complete(g, code, &request, 0, "gather", e);
+    }
+    free(sizes);
+    return status;
+}
+
 static int group_max(struct rank_group *g, uint64_t *values, int n, struct error *e)
 {
     return mpi_reduce(g, values, n, MPI_MAX, e);

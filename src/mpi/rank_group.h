@@ -73,5 +73,7 @@ int mpi_broadcast(struct rank_group *g, void *bytes, size_t n, struct error *e);
 /* Collective: as collective_broadcast and collective_gather of base/collective.h. */
 int mpi_broadcast_bytes(struct rank_group *g, struct bytes *bytes, struct error *e);
 int mpi_gather(struct rank_group *g, const void *mine, size_t n, struct bytes *all, struct error *e);
+/* The same, for rank 0 alone, whose *all gets at most 1 GiB. An error of any rank becomes that of all. */
+int mpi_gather_first(struct rank_group *g, const void *mine, size_t n, struct bytes *all, struct error *e);
 
 #endif

@@ -232,7 +232,7 @@ static int index_is_top(const struct deltafs_select *s, uint64_t label, uint64_t
 static size_t index_most(const struct deltafs_select *s, const struct candidates *c, uint64_t records)
 {
     uint64_t most = records / SHARE > FEW ? records / SHARE : FEW;
-    uint64_t room = c->left / (sizeof(struct set_key) + c->carried->size);
+    uint64_t room = c->left / (2 * sizeof(struct set_key) + c->carried->size); /* one for sorting */
     uint64_t rows = s->limit / (sizeof(struct deltafs_record) + plan_row_size(&s->plan));
 
     most = most < room ? most : room;

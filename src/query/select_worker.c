@@ -298,7 +298,8 @@ static int worker_take_sure(const struct deltafs_record *record, void *worker)
     return batch_add(&w->eval.batch, record, &w->error) != DELTAFS_OK;
 }
 
-/* Look up `n` keys, a batch. Without a test, unless a key has several records, or an epoch several segments. */
+/* Look up `n` keys, a batch. Without a test, unless a key has several records, or an epoch several segments, or a key
+ * may have none here. */
 static int worker_get_batch(struct worker *w, size_t n, int is_sure, struct error *damage)
 {
     const uint8_t *wanted = w->reader->wanted; /* NULL: the reader must have all */
@@ -337,10 +338,10 @@ static int worker_get_some(struct worker *w, const struct set_key *key, size_t n
             .partition = w->partition, .key = key[i].number, .bytes = key[i].bytes, .size = key[i].size};
         if (count < most)
             continue;
-        status = worker_get_batch(w, count, is_sure, damage);
+        status = worker_get_batch(w, count, is_sure && !is_everywhere, damage);
         count = 0;
     }
-    return status == DELTAFS_OK && count > 0 ? worker_get_batch(w, count, is_sure, damage) : status;
+    return status == DELTAFS_OK && count > 0 ? worker_get_batch(w, count, is_sure && !is_everywhere, damage) : status;
 }
 
 static int worker_get(struct worker *w, const struct key_set *only, struct error *damage)

@@ -191,7 +191,7 @@ uint64_t pivots_memory(uint32_t partitions)
 {
     uint64_t each = packed_each(partitions) * (2 * sizeof(uint64_t) + sizeof(struct weighted));
 
-    return partitions * (2 * sizeof(uint64_t) + each);
+    return partitions * (3 * sizeof(uint64_t) + each);
 }
 
 int pivots_choose(const struct bytes *packed, const struct partitioner *now, uint64_t *pivots)

@@ -16,7 +16,8 @@ struct key_sample {
     struct memory *memory;
 };
 
-/* Bytes that choosing pivots takes at most, beside the sample, for a directory of so many partitions. */
+/* Bytes that choosing pivots takes at most, beside the sample, for a directory of so many partitions: with the pivots
+ * of two epochs, and those of the manifest when it is opened. */
 uint64_t pivots_memory(uint32_t partitions);
 /* Keys of a sample, with `memory` bytes for all that the process does. */
 uint32_t sample_capacity(uint32_t partitions, uint64_t memory);

@@ -368,7 +368,7 @@ static int job_choose(struct job *j, struct error *e)
     if (status != DELTAFS_OK)
         return status;
     deltafs_private_writer_sample(j->writer, sampled, &own, &why);
-    status = mpi_gather(&j->group, own.used > 0 ? own.buffer.bytes : &(uint8_t){0}, own.used, &all, &why);
+    status = mpi_gather_first(&j->group, own.used > 0 ? own.buffer.bytes : &(uint8_t){0}, own.used, &all, &why);
     if (j->group.rank == 0 && status == DELTAFS_OK)
         deltafs_private_writer_choose(j->writer, &all);
     buffer_fini(&own.buffer);
