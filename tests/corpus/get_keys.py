@@ -1,10 +1,11 @@
-"""get_keys.py DELTAFS DIR: whether `deltafs get` has of every key what a scan by decode.py has, and nothing of others.
-Prints how many records there are."""
+"""get_keys.py DELTAFS DIR SCAN: whether the file SCAN, by `deltafs scan`, has what decode.py reads; and `deltafs get` the same
+of every key, and nothing of others. Prints how many records there are."""
 
 import os
 import subprocess
 import sys
 import tempfile
+from itertools import zip_longest
 
 import decode
 
@@ -25,13 +26,18 @@ def get(deltafs, folder, keys):
     return run.returncode, run.stdout, run.stderr
 
 
-def main(deltafs, folder):
+def main(deltafs, folder, scan):
     records = decode.read(folder)
     manifest = next(records)
     csv = decode.Csv(manifest.schema)
-    of = {}
+    of, lines = {}, [csv.header]
     for key, label, value in records:
-        of.setdefault(key, []).append((label, csv.line(key, label, value)))
+        lines.append(csv.line(key, label, value))
+        of.setdefault(key, []).append((label, lines[-1]))
+    with open(scan, "rb") as f:
+        for number, (got, want) in enumerate(zip_longest(f.read().split(b"\n"), lines + [b""]), 1):
+            if got != want:
+                sys.exit("%s: line %d of a scan: %r instead of %r" % (folder, number, got, want))
     keys = sorted(of)
     # The records of a key come by epoch; in a scan too, if a key has one partition.
     for rows in of.values():

@@ -84,7 +84,7 @@ static void test_segments(void **state)
     static const struct {
         const char *partitions, *value_size;
         uint32_t records;
-    } cases[] = {{"40", "8", 450000}, {"1", "any", 20000}, {"3", "4000", 4000}, {"1", "16", 600000}};
+    } cases[] = {{"40", "8", 450000}, {"1", "any", 20000}, {"3", "4000", 4000}, {"1", "16", 450000}};
     struct rng r = rng_init(62);
 
     (void)state;

@@ -104,8 +104,8 @@ static void write_all(struct model *m, const char *path, const struct way *w, co
         unit_create(path, unit_options("threads", w->threads, "commit", w->commit, "sync", w->sync, "memory", w->memory,
                                        "partitions", partitions, "value_size", value_size, NULL));
 
-    for (uint64_t epoch = 0; epoch < 4; epoch++) {
-        for (uint32_t i = 0; i < (epoch == 2 ? 10 : n); i++) {
+    for (uint64_t epoch = 0; epoch < 3; epoch++) {
+        for (uint32_t i = 0; i < (epoch == 1 ? 10 : n); i++) {
             uint32_t s = size ? size : (uint32_t)(rng_below(&r, 100) == 0 ? rng_below(&r, 30000) : rng_below(&r, 60));
             CHECK_CALL(d, model_append(m, d, rng_below(&r, 1 + n / 3), s), DELTAFS_OK);
         }

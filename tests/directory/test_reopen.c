@@ -19,7 +19,7 @@ static const struct shape shapes[] = {
     {"u64", "40", "1", "0", "wait", "none", 3000, "partitioned"},
     {"u64", "any", "3", "2", "wait", "commit", 2000, "partitioned"},
     {"u64", "0", "5", "1", "async", "close", 500, "partitioned"},
-    {"u64", "4000", "2", "2", "async", "none", 4000, "partitioned"}, /* several runs and segments */
+    {"u64", "4000", "2", "2", "async", "none", 2500, "partitioned"}, /* several runs and segments */
     {"bytes", "any", "2", "0", "wait", "none", 700, "partitioned"},
     {"u64", "40", "2", "0", "async", "commit", 1500, "local"},
     {"bytes", "any", "3", "2", "wait", "close", 700, "local"},

@@ -364,7 +364,7 @@ static void test_hostile(void **state)
         CHECK_IS(frame_reader_read(&p.reader, positions[i], byte, 2, &e), DELTAFS_ERR_DAMAGED);
     for (size_t i = 4; i < sizeof positions / sizeof positions[0]; i++)
         CHECK_IS(frame_log_read(&p.log, positions[i], byte, 2, &e), DELTAFS_ERR_INVALID);
-    for (size_t cut = 0; cut < n; cut += cut < 5 * FRAME_SIZE ? 111 : FRAME_SIZE / 2 + 100) {
+    for (size_t cut = 0; cut < n; cut += cut < 2 * FRAME_SIZE ? 111 : 3 * FRAME_SIZE + 100) {
         unit_save(unit_path("hostile.data"), file, cut);
         CHECK_IS(read_all("hostile.data", &p, SESSION, WRITER, &e), DELTAFS_ERR_DAMAGED);
     }

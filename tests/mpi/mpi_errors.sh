@@ -3,7 +3,7 @@
 . "$top_srcdir/tests/support/lib.sh"
 . "$top_srcdir/tests/support/mpi_lib.sh"
 
-for ranks in 1 2 4; do
+for ranks in 1 2 $(in_full 4); do
     fresh
     check "$ranks" ./test_mpi_errors "$data"
 done

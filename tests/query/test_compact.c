@@ -229,7 +229,7 @@ static int64_t shape_size(size_t shape)
 /* Some with so many records that there are several ranges. */
 static uint32_t shape_most(size_t shape)
 {
-    return shape % 5 == 0 ? 20000 : 2000;
+    return shape % 5 == 0 ? 8000 : 1500;
 }
 
 /* Compact, append to the result, and compact that again. */

@@ -33,6 +33,11 @@ mpi_aborts() {
     mpi "$n" sh -c 'exec "$@" >>"$0" 2>&1' "$work/out" "$@" 2>"$work/launcher"
 }
 
+# in_full WORD...: prints the words if TORTURE_TIMES asks for more cases than the quick tests have, as scripts/check full does.
+in_full() {
+    [ "${TORTURE_TIMES:-1}" -eq 1 ] || echo "$@"
+}
+
 skip() {
     echo "skipped: $*"
     exit 77

@@ -6,7 +6,7 @@
 need_python
 
 first=${QUERY_SEED:-26}
-for seed in $(seq "$first" $((first + ${TORTURE_TIMES:-1} - 1))); do
+for seed in $(seq "$first" $((first + (${TORTURE_TIMES:-1} - 1) / 2))); do
     mkdir "$work/$seed"
     # shellcheck disable=SC2086 # words
     "$PYTHON3" "$cli/query_oracle.py" "$deltafs" "$deltafs_mpi" "$put_records" "$work/$seed" "$seed" $MPIEXEC ||

@@ -118,10 +118,10 @@ done
 both size --where 'size >= 90.25' --fields n --format csv
 
 # Random conditions, of which the index answers some alone, some in part, and some not.
-"$PYTHON3" - >"$work/random" <<'END_OF_PYTHON' || fail python3
-import random
+"$PYTHON3" - $((10 * ${TORTURE_TIMES:-1})) >"$work/random" <<'END_OF_PYTHON' || fail python3
+import random, sys
 random.seed(5)
-for _ in range(40):
+for _ in range(int(sys.argv[1])):
     low = random.choice([0, 6.25, 90.25, 9, random.uniform(4, 20), 1e30, -1])
     where = "size %s %r" % (random.choice(["<", "<=", ">", ">=", "=="]) if low in (0, -1) else random.choice([">", ">=", "=="]), low)
     if random.random() < 0.4:

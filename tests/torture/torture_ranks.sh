@@ -3,6 +3,6 @@
 . "$top_srcdir/tests/support/lib.sh"
 . "$top_srcdir/tests/support/mpi_lib.sh"
 
-count=$((8 * ${TORTURE_TIMES:-1}))
+count=$((4 * ${TORTURE_TIMES:-1}))
 expect 0 mpi 3 ./torture_mpi --count $count --seed 1 --folder "$work"
 grep -qx "torture: fault $count tried, 0 lost, 0 wrong" "$work/out" || fail "$(cat "$work/out")"

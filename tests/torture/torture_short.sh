@@ -9,8 +9,8 @@ short() {
     grep -qx "torture: $1 $2 tried, 0 lost, 0 wrong" "$work/out" || fail "$(cat "$work/out")"
 }
 
-short crash $((50 * times))
-short fault $((200 * times))
+short crash $((25 * times))
+short fault $((100 * times))
 
 # alone KIND COUNT: the same for a campaign with a program of its own.
 alone() {
@@ -18,7 +18,7 @@ alone() {
     grep -qx "torture: $1 $2 tried, 0 lost, 0 wrong" "$work/out" || fail "$(cat "$work/out" "$work/err")"
 }
 
-alone files $((40 * times))
-alone memory $((30 * times))
-alone index $((40 * times))
-alone compact $((15 * times))
+alone files $((20 * times))
+alone memory $((15 * times))
+alone index $((20 * times))
+alone compact $((8 * times))
