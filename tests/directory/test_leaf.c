@@ -198,6 +198,8 @@ static void check_leaf(struct leaf *leaf, const uint8_t *bytes, size_t length, c
         CHECK(leaf_place(leaf, row, of_run[row], &place) == 0 && is_place(&place, &want[i].place));
         CHECK(leaf_seek(leaf, row, of_run[row]++, &place) == 0 && is_place(&place, &want[i].place));
         if (n < 300 || rng_below(r, n) < 100)
+            CHECK_IS(leaf_key(leaf, i), want[i].key);
+        if (n < 300 || rng_below(r, n) < 100)
             CHECK(leaf_place(leaf, leaf_run_of(leaf, i), leaf_rank(leaf, leaf_run_of(leaf, i), i), &place) == 0 &&
                   is_place(&place, &want[i].place));
         if (i + 1 < n && want[i + 1].key == want[i].key)

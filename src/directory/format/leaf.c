@@ -507,6 +507,27 @@ void leaf_keys(const struct leaf *leaf, uint64_t *keys)
     }
 }
 
+/* The `i`-th set bit of the upper bits; there are more than that. */
+static LEAF_INLINE uint64_t leaf_key_by(const struct leaf *leaf, uint32_t i, leaf_count_fn count)
+{
+    uint64_t at = 0, word;
+    uint32_t before = 0, here;
+
+    for (; at + 64 <= leaf->upper_bits; at += 64, before += here) {
+        here = count(get_u64(leaf->upper + at / 8));
+        if (before + here > i)
+            break;
+    }
+    uint64_t left = leaf->upper_bits - at;
+    word = left >= 64 ? get_u64(leaf->upper + at / 8) : leaf_get_bits(leaf->upper, at, (unsigned)left);
+    for (; before < i; before++)
+        word &= word - 1;
+    uint64_t high = at + (unsigned)__builtin_ctzll(word) - i;
+    return leaf->first_key +
+           (high << leaf->low_bits | leaf_get_bits(leaf->lower, (uint64_t)i * leaf->low_bits, leaf->low_bits));
+}
+LEAF_COUNTING(extern, uint64_t, leaf_key, (const struct leaf *leaf, uint32_t i), leaf, i)
+
 uint32_t leaf_run_of(const struct leaf *leaf, uint32_t i)
 {
     return (uint32_t)leaf_get_bits(leaf->runs_of, (uint64_t)i * leaf->run_bits, leaf->run_bits);

@@ -102,6 +102,8 @@ int leaf_load(struct leaf *leaf, const char *path, uint64_t offset, struct error
 
 /* Records of `key`: how many, and the index of the first. */
 uint32_t leaf_find(const struct leaf *leaf, uint64_t key, uint32_t *first);
+/* The key of record `i`, for a caller that wants a few of them. */
+uint64_t leaf_key(const struct leaf *leaf, uint32_t i);
 /* All keys, in order. */
 void leaf_keys(const struct leaf *leaf, uint64_t *keys);
 /* Index into leaf->runs of record `i`'s run; may be beyond run_count in a malformed leaf. */

@@ -218,6 +218,24 @@ static void planes_join_wide(const uint8_t *planes, size_t n, size_t size, const
  * value stand together. */
 typedef void join_two_fn(const uint8_t *planes, size_t length, uint8_t *bytes);
 
+/* 16 values of 2, 4 or 8 bytes, from those bytes of a tile. */
+static inline __attribute__((always_inline)) void planes_weave(const uint8_t *bytes, size_t size, uint8_t *to)
+{
+    __m128i row[8], next[8];
+    const __m128i *woven = size == 4 ? row : next;
+
+    _Pragma("GCC unroll 8") for (size_t c = 0; c < size; c++) row[c] = planes_load(bytes + PLANES_TILE * c);
+    PLANES_INTERLEAVE(_mm_unpacklo_epi8, _mm_unpackhi_epi8, row, next, (int)size)
+    if (size >= 4) {
+        PLANES_INTERLEAVE(_mm_unpacklo_epi8, _mm_unpackhi_epi8, next, row, (int)size)
+    }
+    if (size == 8) {
+        PLANES_INTERLEAVE(_mm_unpacklo_epi8, _mm_unpackhi_epi8, row, next, (int)size)
+    }
+    _Pragma("GCC unroll 8") for (size_t c = 0; c < size; c++)
+        _mm_storeu_si128((__m128i *)(void *)(to + 16 * c), woven[c]);
+}
+
 static inline __attribute__((always_inline)) void planes_join_narrow(const uint8_t *planes, size_t n, size_t size,
                                                                      uint8_t *values, join_two_fn *two)
 {
@@ -229,16 +247,8 @@ static inline __attribute__((always_inline)) void planes_join_narrow(const uint8
         for (size_t c = 0; c < size; c += 2)
             two(planes + 8 * c * length + first / 8, length, bytes + PLANES_TILE * c);
         for (size_t at = 0; at < tile; at += 16) {
-            __m128i row[8], next[8];
             uint8_t *to = tile - at < 16 ? rest : values + (first + at) * size;
-            for (size_t c = 0; c < size; c++)
-                row[c] = planes_load(bytes + PLANES_TILE * c + at);
-            for (size_t done = 1; done < size; done *= 2) {
-                PLANES_INTERLEAVE(_mm_unpacklo_epi8, _mm_unpackhi_epi8, row, next, (int)size)
-                memcpy(row, next, sizeof row);
-            }
-            for (size_t c = 0; c < size; c++)
-                _mm_storeu_si128((__m128i *)(void *)(to + 16 * c), row[c]);
+            planes_weave(bytes + at, size, to);
             if (to == rest)
                 memcpy(values + (first + at) * size, rest, (tile - at) * size);
         }

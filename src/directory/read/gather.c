@@ -258,11 +258,13 @@ static int gather_look(struct stage *s, const struct target *t, struct error *e)
     int status = gather_block_keys(s, t, &keys, e);
     if (status == DELTAFS_OK)
         status = s->look->look(s->look->arg, b, keys, &marks, e);
+    if (marks && !s->has_marks)
+        memset(out, 0, s->n * sizeof *out);
+    s->has_marks |= marks != NULL;
     for (uint32_t i = t->first, left = t->count; left > 0 && status == DELTAFS_OK; left--, i = next[i]) {
         const struct ref *ref = &s->ref[i];
         if (marks)
             memcpy(out + ref->at, marks + ref->place.record, ref->wanted * sizeof *out);
-        s->has_marks |= marks != NULL;
     }
     return status;
 }
@@ -696,7 +698,6 @@ int gather_blocks(struct reader *r, struct part_reader *p, struct ref *refs, uin
         status = gather_targets(&s, 0, ref_count, &targets, e);
     if (status != DELTAFS_OK)
         return status;
-    memset(s.g->marks.bytes, 0, n * sizeof(uint32_t));
     status = gather_take_targets(&s, targets, e);
     *marks = s.has_marks ? (const uint32_t *)(const void *)s.g->marks.bytes : NULL;
     return status;

@@ -10,6 +10,7 @@
 #define RECORDS_MAX (256u << 10)        /* and at most, */
 #define RECORDS_RUN 512u                /* of each run, so that few blocks are in two portions, */
 #define RUNS_FEW    16u                 /* whose records are counted run by run */
+#define MARKS_FEW   16u                 /* of a leaf: only the keys of these records are decoded */
 #define VALUES_MAX  ((size_t)32 << 20)  /* and of so many bytes, about */
 
 /* A leaf of the portion. */
@@ -154,39 +155,73 @@ static int hold_leaf(struct block_scan *s)
 
 /* ---- Portions ---- */
 
-static int is_any_marked(const uint32_t *marks, size_t n)
+static uint32_t count_marked(const uint32_t *marks, size_t n)
 {
-    uint32_t any = 0;
+    uint32_t count = 0;
 
     for (size_t i = 0; i < n; i++)
-        any |= marks[i];
-    return any > 0;
+        count += marks[i] > 0;
+    return count;
 }
 
-/* Go through all records by key: give those that have marks, or, without marks, note the keys. */
-static int portion_walk(struct block_scan *s, const uint32_t *marks, struct error *e)
+/* The runs of the leaf's records in s->numbers, and in s->next the number of the first record of each. */
+static void walk_begin(struct block_scan *s, const struct held *h)
 {
-    const struct held *held = (const struct held *)(const void *)s->held.bytes;
-    uint64_t *key = (uint64_t *)(void *)s->keys.bytes;
-    uint32_t *number = (uint32_t *)(void *)s->numbers.bytes, *next = (uint32_t *)(void *)s->next.bytes;
+    memcpy(s->next.bytes, (const uint32_t *)(const void *)s->base.bytes + h->base,
+           h->leaf.run_count * sizeof(uint32_t));
+    leaf_runs_of(&h->leaf, (uint32_t *)(void *)s->numbers.bytes);
+}
+
+/* Give the leaf's records that have marks, of which there are `left`, by key. */
+static int leaf_give(struct block_scan *s, const struct held *h, const uint32_t *marks, uint32_t left, struct error *e)
+{
+    const struct leaf *l = &h->leaf;
+    const uint32_t *number = (const uint32_t *)(const void *)s->numbers.bytes;
+    uint32_t *next = (uint32_t *)(void *)s->next.bytes;
+    uint64_t *key = left > MARKS_FEW ? (uint64_t *)(void *)s->keys.bytes : NULL;
     int status = DELTAFS_OK;
 
-    for (size_t h = 0; h < s->held_count; h++) {
-        const struct leaf *l = &held[h].leaf;
-        memcpy(next, (const uint32_t *)(const void *)s->base.bytes + held[h].base, l->run_count * sizeof *next);
-        if (marks && !is_any_marked(marks + next[0], l->count))
-            continue;
+    walk_begin(s, h);
+    if (key)
         leaf_keys(l, key);
-        leaf_runs_of(l, number);
-        for (uint32_t i = 0; i < l->count && status == DELTAFS_OK; i++) {
-            uint32_t at = next[number[i]]++;
-            if (!marks)
-                put_u64(s->record_keys.bytes + at * sizeof(uint64_t), key[i]);
-            else if (marks[at] > 0)
-                status = s->look->give(s->look->arg, key[i], marks[at], e);
-        }
+    for (uint32_t i = 0; left > 0 && status == DELTAFS_OK; i++) {
+        uint32_t mark = marks[next[number[i]]++];
+        if (mark == 0)
+            continue;
+        left--;
+        status = s->look->give(s->look->arg, key ? key[i] : leaf_key(l, i), mark, e);
     }
     return status;
+}
+
+static int portion_give(struct block_scan *s, const uint32_t *marks, struct error *e)
+{
+    const struct held *held = (const struct held *)(const void *)s->held.bytes;
+    int status = DELTAFS_OK;
+
+    for (size_t h = 0; h < s->held_count && status == DELTAFS_OK; h++) {
+        uint32_t first = ((const uint32_t *)(const void *)s->base.bytes)[held[h].base];
+        uint32_t marked = count_marked(marks + first, held[h].leaf.count);
+        if (marked > 0)
+            status = leaf_give(s, &held[h], marks, marked, e);
+    }
+    return status;
+}
+
+/* Note the keys of all records. */
+static void portion_keys(struct block_scan *s)
+{
+    const struct held *held = (const struct held *)(const void *)s->held.bytes;
+    const uint32_t *number = (const uint32_t *)(const void *)s->numbers.bytes;
+    uint32_t *next = (uint32_t *)(void *)s->next.bytes;
+    uint64_t *key = (uint64_t *)(void *)s->keys.bytes;
+
+    for (size_t h = 0; h < s->held_count; h++) {
+        walk_begin(s, &held[h]);
+        leaf_keys(&held[h].leaf, key);
+        for (uint32_t i = 0; i < held[h].leaf.count; i++)
+            put_u64(s->record_keys.bytes + next[number[i]]++ * sizeof(uint64_t), key[i]);
+    }
 }
 
 static int portion_end(struct block_scan *s, struct error *e)
@@ -199,12 +234,12 @@ static int portion_end(struct block_scan *s, struct error *e)
     if (l->needs_keys)
         status = buffer_reserve(&s->record_keys, s->record_count * sizeof(uint64_t) + 1, "keys", e);
     if (status == DELTAFS_OK && l->needs_keys)
-        status = portion_walk(s, NULL, e);
+        portion_keys(s);
     if (status == DELTAFS_OK)
         status = gather_blocks(s->reader, s->part, (struct ref *)(void *)s->refs.bytes, s->ref_count, s->record_count,
                                l->needs_keys ? s->record_keys.bytes : NULL, &look, &marks, e);
     if (status == DELTAFS_OK && marks)
-        status = portion_walk(s, marks, e);
+        status = portion_give(s, marks, e);
     s->held_count = s->base_count = s->record_count = 0;
     s->ref_count = 0;
     return status == DELTAFS_OK ? l->end(l->arg, e) : status;
