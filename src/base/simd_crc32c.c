@@ -29,8 +29,10 @@ static void crc32c_prepare_lanes(void)
 {
     uint32_t bit[32];
 
-    for (int i = 0; i < 32; i++)
-        bit[i] = crc32c_zeros(UINT32_C(1) << i, LANE);
+    /* Each is the one above it times x. */
+    bit[31] = crc32c_zeros(UINT32_C(1) << 31, LANE);
+    for (int i = 31; i > 0; i--)
+        bit[i - 1] = (bit[i] >> 1) ^ (CRC32C_POLYNOMIAL & (0u - (bit[i] & 1)));
     for (int k = 0; k < 4; k++)
         for (uint32_t v = 1; v < 256; v++)
             behind_lane[k][v] = behind_lane[k][v & (v - 1)] ^ bit[8 * k + __builtin_ctz(v)];

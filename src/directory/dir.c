@@ -9,6 +9,8 @@
 #include "directory/write/writer.h"
 #include "io/io_format.h"
 
+#define FOLLOWED 1024 /* records that are appended at a time where others follow: a processor's cache has them */
+
 struct deltafs_dir {
     struct error error;
     const struct dir_transport *transport; /* NULL: a reader */
@@ -152,9 +154,15 @@ static int append_numbers(deltafs_dir *d, const char *call, size_t n, const void
         d->transport->fail(d->ctx, &d->error);
         return dir_end(d, status);
     }
-    status = d->transport->append(d->ctx, n, keys, key_stride, values, value_stride, size, &d->error);
-    if (status == DELTAFS_OK && d->follower)
-        d->follower->append(d->followers, n, keys, key_stride, values, value_stride);
+    const uint8_t *key = keys, *value = values;
+    for (size_t some; n > 0 && status == DELTAFS_OK; n -= some) {
+        some = d->follower && n > FOLLOWED ? FOLLOWED : n;
+        status = d->transport->append(d->ctx, some, key, key_stride, value, value_stride, size, &d->error);
+        if (status == DELTAFS_OK && d->follower)
+            d->follower->append(d->followers, some, key, key_stride, value, value_stride);
+        key += some * key_stride;
+        value += size > 0 ? some * value_stride : 0;
+    }
     return dir_end(d, status);
 }
 

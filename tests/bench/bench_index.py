@@ -1,7 +1,8 @@
-"""bench_index.py LIBRARY DELTAFS DELTAFS_MPI FOLDER RECORDS RUNS: what an index by value saves `deltafs select`, beside DuckDB on
-Parquet sorted by the same value, and what it costs to write it together with the directory.
+"""bench_index.py LIBRARY DELTAFS DELTAFS_MPI SLOW_WRITE FOLDER RECORDS RUNS: what an index by value saves `deltafs select`, beside
+DuckDB on Parquet sorted by the same value, and what it costs to write it together with the directory. SLOW_WRITE: the library of
+slow_write.c.
 
-Everything is in the page cache. The times of deltafs include the start of the process and the printing of the rows; those of
+Everything is in the page cache; once more, what is written takes as long as to storage of SLOW bytes per second. The times of deltafs include the start of the process and the printing of the rows; those of
 DuckDB do not. In each run everything is measured once, in turn."""
 
 import ctypes
@@ -25,6 +26,7 @@ AT_ONCE = 1 << 21
 SHARE = 0.001
 TOP = 100
 SITU = 4 * AT_ONCE
+SLOW = 100e6
 
 
 def make_records(ids, seed):
@@ -101,25 +103,27 @@ class Times:
 
 
 def compare(deltafs, whole, least, parquet, runs):
+    """The indexes are at whole + ".few" and whole + ".all", by what they carry, and take turns in the directory."""
     times, connection = Times(), duckdb.connect()
     where, order = ["--where", "energy > %r" % least], ["--top", str(TOP), "--by", "energy"]
     found = "FROM '%s' WHERE value > %r" % (parquet, least)
     tests = (
-        ("keys", where + ["--format", "keys"], "SELECT id " + found),
-        ("columns that it carries", where + ["--fields", "a,b", "--format", "csv"], "SELECT id, a, b " + found),
-        ("other columns", where + ["--fields", "g,h", "--format", "csv"], "SELECT id, g, h " + found),
-        ("all columns", where + ["--format", "csv"], "SELECT * " + found),
-        ("top %d" % TOP, order + ["--format", "keys"], "SELECT id FROM '%s' ORDER BY value DESC LIMIT %d" % (parquet, TOP)),
+        ("keys", ".few", where + ["--format", "keys"], "SELECT id " + found),
+        ("columns that it carries", ".few", where + ["--fields", "a,b", "--format", "csv"], "SELECT id, a, b " + found),
+        ("other columns", ".few", where + ["--fields", "g,h", "--format", "csv"], "SELECT id, g, h " + found),
+        ("all columns, of which it carries 2", ".few", where + ["--format", "csv"], "SELECT * " + found),
+        ("all columns, which it carries", ".all", where + ["--format", "csv"], "SELECT * " + found),
+        ("top %d" % TOP, ".few", order + ["--format", "keys"], "SELECT id FROM '%s' ORDER BY value DESC LIMIT %d" % (parquet, TOP)),
     )
-    by, aside = os.path.join(whole, "by"), whole + ".by"
+    by = os.path.join(whole, "by")
     for _ in range(runs):
-        for name, arguments, query in tests:
+        for name, index, arguments, query in tests:
             command = [deltafs, "select", whole] + arguments
+            os.rename(whole + index, by)
             *cost, rows = of_child(command)
+            os.rename(by, whole + index)
             times.add(name + ": index", *cost)
-            os.rename(by, aside)
             *cost, wanted = of_child(command)
-            os.rename(aside, by)
             times.add(name + ": scan", *cost)
             *cost, ids = of_duckdb(connection, query)
             times.add(name + ": duckdb", *cost)
@@ -129,7 +133,7 @@ def compare(deltafs, whole, least, parquet, runs):
         cpu, wall, _ = of_child([deltafs, "--version"])
         times.add("start", cpu, wall)
     print("  start of deltafs, which its times include: %.4f s processor" % statistics.median(t[0] for t in times.of["start"]))
-    for name, _, _ in tests:
+    for name, *_ in tests:
         print("  " + name)
         for way, word in (("scan", "scan"), ("index", "index"), ("duckdb", "DuckDB, sorted Parquet")):
             times.show("%s: %s" % (name, way), name + ": scan", word)
@@ -158,15 +162,41 @@ def write(library, path, parts, index):
     return cost
 
 
-def compare_in_situ(library, folder, records, runs):
-    library, cost, size = ctypes.CDLL(library), {"": [], "energy:" + VALUE: []}, 0
+def write_alone(library, path, parts, index):
+    """For a process that does nothing else: `parts` is a folder."""
+    arrays = [[np.load(os.path.join(parts, n)) for n in (k, "values" + k[4:])] for k in sorted(os.listdir(parts)) if k[:4] == "keys"]
+    print(*write(ctypes.CDLL(library), path, arrays, index))
+
+
+def write_slowly(library, slow_write, path, parts, index):
+    environment = dict(os.environ, LD_PRELOAD=slow_write, SLOW_WRITE_BYTES=str(SLOW))
+    command = [sys.executable, __file__, "write", library, path, parts, index]
+    return tuple(map(float, subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True).stdout.split()))
+
+
+def show_in_situ(cost, records):
+    without, with_index = cost.values()
+    nanoseconds = [1e9 * (y[0] - x[0]) / records for x, y in zip(without, with_index)]
+    print("    processor time per record: %.0f ns (%.0f to %.0f); without it %.0f ns" % (
+        statistics.median(nanoseconds), min(nanoseconds), max(nanoseconds),
+        1e9 * statistics.median(x[0] for x in without) / records))
+    print("    wall time: %.2f s; without it %.2f s; %.2f times" % (
+        statistics.median(y[1] for y in with_index), statistics.median(x[1] for x in without),
+        statistics.median(y[1] / x[1] for x, y in zip(without, with_index))))
+
+
+def compare_in_situ(library_path, slow_write, folder, records, runs):
+    library, cost, slow, size = ctypes.CDLL(library_path), {"": [], "energy:" + VALUE: []}, {"": [], "energy:" + VALUE: []}, 0
     ids, parts = np.random.default_rng(0).permutation(records), []
+    os.makedirs(os.path.join(folder, "parts"))
     for at in range(0, records, AT_ONCE):
         a = make_records(ids[at : at + AT_ONCE], at)
         values = np.empty(len(a), np.dtype([(c, "<f4") for c in COLUMNS]))
         for c in COLUMNS:
             values[c] = a[c]
         parts.append((a["id"].copy(), values))
+        for name, array in zip(("keys", "values"), parts[-1]):
+            np.save(os.path.join(folder, "parts", "%s.%d.npy" % (name, len(parts))), array)
     for _ in range(runs):
         for index, costs in cost.items():
             path = os.path.join(folder, "situ")
@@ -174,17 +204,24 @@ def compare_in_situ(library, folder, records, runs):
             by = os.path.join(path, "by")
             size = sum(os.path.getsize(os.path.join(w, n)) for w, _, names in os.walk(by) for n in names)
             shutil.rmtree(path)
-    without, with_index = cost.values()
-    nanoseconds = [1e9 * (y[0] - x[0]) / records for x, y in zip(without, with_index)]
+        for index, costs in slow.items():
+            costs.append(write_slowly(library_path, slow_write, path, os.path.join(folder, "parts"), index))
+            shutil.rmtree(path)
     print("an index written with its directory, of %d records by one process" % records)
-    print("  processor time per record: %.0f ns (%.0f to %.0f); without it %.0f ns" % (
-        statistics.median(nanoseconds), min(nanoseconds), max(nanoseconds),
-        1e9 * statistics.median(x[0] for x in without) / records))
-    print("  wall time: %.2f times" % statistics.median(y[1] / x[1] for x, y in zip(without, with_index)))
+    print("  to memory")
+    show_in_situ(cost, records)
+    print("  to storage of %.0f MB per second" % (SLOW / 1e6))
+    show_in_situ(slow, records)
     print("  size: %.2f bytes per record" % (size / records))
 
 
-def main(library, deltafs, mpi, folder, records, runs):
+def make_index(mpi, whole, carried, aside):
+    cpu, wall, _ = of_child([mpi, "index", "-q", "--by", "energy:%s%s" % (VALUE, "".join(" +" + c for c in carried)), whole])
+    os.rename(os.path.join(whole, "by"), aside)
+    return cpu, wall
+
+
+def main(library, deltafs, mpi, slow_write, folder, records, runs):
     os.makedirs(folder)
     records, runs = int(records), int(runs)
     whole, parquet = os.path.join(folder, "whole"), os.path.join(folder, "sorted.parquet")
@@ -194,12 +231,13 @@ def main(library, deltafs, mpi, folder, records, runs):
     make_parquet(parquet, names)
     for name in names:
         os.remove(name)
-    cpu, wall, _ = of_child([mpi, "index", "-q", "--by", "energy:%s +a +b" % VALUE, whole])
+    make_index(mpi, whole, COLUMNS, whole + ".all")
+    cpu, wall = make_index(mpi, whole, "ab", whole + ".few")
     print("%d records of %d bytes; %s > %.4g holds for %g of them" % (records, RECORD.itemsize, VALUE, least, SHARE))
     print("  index made afterwards: %.0f ns processor time per record, %.2f s wall" % (1e9 * cpu / records, wall))
     compare(deltafs, whole, least, parquet, runs)
-    compare_in_situ(library, folder, min(records, SITU), runs)
+    compare_in_situ(library, slow_write, folder, min(records, SITU), runs)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    write_alone(*sys.argv[2:]) if sys.argv[1] == "write" else main(*sys.argv[1:])
