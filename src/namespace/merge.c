@@ -2,7 +2,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/path.h"
+#include "namespace/head.h"
 #include "namespace/pin.h"
 #include "namespace/snapshot.h"
 
@@ -158,12 +158,24 @@ static int check_same(struct snapshot_call *c, const struct inputs *in, const st
     return error_set(&c->error, DELTAFS_ERR_EXISTS, "%s: exists already, and not on these snapshots", ns->path);
 }
 
+/* After a failure: whether the namespace was created nevertheless, or may have been. */
+static int may_exist(struct snapshot_call *c, const char *path, const struct pin *pin)
+{
+    struct head head;
+    int status = head_read(&c->io, path, &head, error_ignored());
+    int may = status == DELTAFS_OK ? memcmp(head.uuid, pin->uuid, sizeof head.uuid) == 0
+                                   : status != DELTAFS_ERR_NOT_FOUND && status != DELTAFS_ERR_NOT_DELTAFS;
+
+    layers_fini(&head.below);
+    return may;
+}
+
 static int create_on(struct snapshot_call *c, const struct inputs *in, const char *path, int flags,
                      const deltafs_options *options, deltafs_namespace **out)
 {
     struct ns_new create = {.below = in->layers};
     deltafs_namespace *ns = NULL;
-    char *absolute = path_absolute(path);
+    char *absolute = snapshot_path(path);
     struct pin pin = {.holder = absolute, .sync = c->sync};
     int status = absolute ? uuid_create(create.uuid, &c->error) : error_no_memory(&c->error, strlen(path), "a path");
 
@@ -172,7 +184,7 @@ static int create_on(struct snapshot_call *c, const struct inputs *in, const cha
         status = inputs_pin(c, in, &pin);
     if (status == DELTAFS_OK) {
         status = error_of_call(ns_open(path, flags, options, &create, &ns), &c->error);
-        if (status != DELTAFS_OK)
+        if (status != DELTAFS_OK && !may_exist(c, absolute, &pin))
             pin_remove_layers(&c->io, pin.uuid, &in->layers, error_ignored());
     }
     if (status == DELTAFS_OK) {

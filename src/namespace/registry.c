@@ -283,13 +283,15 @@ static int finish_one(struct withdrawal *w, const char *name, struct error *e)
     struct snapshot s;
     int status = snapshot_read(w->io, w->folder, name, &s, e);
 
-    if (status != DELTAFS_OK)
-        return status;
-    status = pin_remove_layers(w->io, s.uuid, &s.layers, e);
-    snapshot_fini(&s);
-    if (status == DELTAFS_OK)
-        status = io_unlink(w->io, io_path_in(text, io_path_in(path, w->folder, "%s", name), SNAPSHOT_NAME), e);
-    return status == DELTAFS_OK ? io_rmdir(w->io, path, e) : status;
+    if (status == DELTAFS_OK) {
+        status = pin_remove_layers(w->io, s.uuid, &s.layers, e);
+        if (status == DELTAFS_OK)
+            status = io_unlink(w->io, io_path_in(text, s.folder, SNAPSHOT_NAME), e);
+        snapshot_fini(&s);
+    } else if (status == DELTAFS_ERR_NOT_DELTAFS) {
+        status = DELTAFS_OK; /* the file was removed */
+    }
+    return status == DELTAFS_OK ? io_rmdir(w->io, io_path_in(path, w->folder, "%s", name), e) : status;
 }
 
 /* Another process may be finishing the same. One that cannot be finished does not keep others from it. */

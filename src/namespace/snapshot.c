@@ -31,6 +31,15 @@ int snapshot_no_argument(const char *call, const char *argument)
     return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID, "%s: %s must be given", call, argument);
 }
 
+char *snapshot_path(const char *path)
+{
+    char *absolute = path_absolute(path);
+
+    for (size_t n = absolute ? strlen(absolute) : 0; n > 1 && absolute[n - 1] == '/'; n--)
+        absolute[n - 1] = '\0';
+    return absolute;
+}
+
 uint64_t snapshot_time(void)
 {
     struct timespec t;
@@ -115,12 +124,10 @@ int deltafs_snapshot_publish(const char *path, const char *snapshot)
 
     if (!path || !*path || !snapshot)
         return snapshot_no_argument("deltafs_snapshot_publish", "path and snapshot");
-    char *absolute = path_absolute(path);
+    char *absolute = snapshot_path(path);
     int status = snapshot_call_begin(&c);
     if (status == DELTAFS_OK && !absolute)
         status = error_no_memory(&c.error, strlen(path), "a path");
-    for (size_t n = absolute ? strlen(absolute) : 0; n > 1 && absolute[n - 1] == '/'; n--)
-        absolute[n - 1] = '\0';
     if (status == DELTAFS_OK)
         status = publish(&c, absolute, snapshot);
     free(absolute);

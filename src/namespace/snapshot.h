@@ -19,6 +19,8 @@ int snapshot_no_argument(const char *call, const char *argument);
 /* Open several snapshots as one, for reading. */
 int snapshot_open_view(struct snapshot_call *c, size_t count, const char *const *snapshots, int policy,
                        int finds_conflicts, const deltafs_options *options, deltafs_namespace **out);
+/* The path of a namespace from the root, without slashes at its end (to be freed; NULL without memory). */
+char *snapshot_path(const char *path);
 /* Nanoseconds since 1970. */
 uint64_t snapshot_time(void);
 
