@@ -15,7 +15,7 @@ static const struct deltafs_field *field_like(const deltafs_schema *schema, cons
     return NULL;
 }
 
-int carried_take(struct carried *c, const struct plan *p, const char *schema, struct error *e)
+int carried_take(struct carried *c, const struct select_plan *p, const char *schema, struct error *e)
 {
     size_t size = deltafs_schema_size(p->schema);
     deltafs_schema *own = NULL;
@@ -45,9 +45,9 @@ void carried_fini(struct carried *c)
     *c = (struct carried){0};
 }
 
-int carried_suffices(const struct carried *c, const struct plan *p, uint64_t label, int has_where, int *is_none)
+int carried_suffices(const struct carried *c, const struct select_plan *p, uint64_t label, int has_where, int *is_none)
 {
-    struct plan plan = *p;
+    struct select_plan plan = *p;
     struct eval eval;
     struct error e;
     size_t size = deltafs_schema_size(p->schema);

@@ -17,12 +17,12 @@ struct carried {
 };
 
 /* The columns of the directory, by its plan, that an index with this schema has. Free it also after an error. */
-int carried_take(struct carried *c, const struct plan *p, const char *schema, struct error *e);
+int carried_take(struct carried *c, const struct select_plan *p, const char *schema, struct error *e);
 void carried_fini(struct carried *c);
 
 /* Whether rows of the plan can be made of these columns in the epoch with this label. `has_where`: also their condition
  * is tested. *is_none: of the key alone. */
-int carried_suffices(const struct carried *c, const struct plan *p, uint64_t label, int has_where, int *is_none);
+int carried_suffices(const struct carried *c, const struct select_plan *p, uint64_t label, int has_where, int *is_none);
 /* Put the columns of a record of the index into a value of the directory. */
 void carried_put(const struct carried *c, const uint8_t *record, uint8_t *value);
 

@@ -7,7 +7,7 @@
 
 struct deltafs_columns {
     const struct reader *reader; /* its manifest does not change meanwhile */
-    struct plan plan;
+    struct select_plan plan;
     struct eval eval;
     /* The rows that are being returned. */
     struct buffer records, values, order;
@@ -34,7 +34,7 @@ int deltafs_columns_open(deltafs_dir *dir, const char *fields, deltafs_columns *
     if (!c)
         return dir_end(dir, error_no_memory(e, sizeof *c, "columns"));
     c->reader = r;
-    status = plan_make(&c->plan, &r->manifest, &o, e);
+    status = select_plan_make(&c->plan, &r->manifest, &o, e);
     if (status == DELTAFS_OK)
         status = eval_init(&c->eval, &c->plan, e);
     if (status != DELTAFS_OK)
@@ -49,7 +49,7 @@ int deltafs_columns_close(deltafs_columns *c)
     if (!c)
         return DELTAFS_OK;
     eval_fini(&c->eval);
-    plan_fini(&c->plan);
+    select_plan_fini(&c->plan);
     buffer_fini(&c->records);
     buffer_fini(&c->values);
     buffer_fini(&c->order);

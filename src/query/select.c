@@ -170,7 +170,7 @@ static int select_make(struct deltafs_select *s, const struct deltafs_select_opt
     if (s->part >= s->parts)
         status = error_set(e, DELTAFS_ERR_INVALID, "part: is %u, of %u parts", s->part, s->parts);
     if (status == DELTAFS_OK)
-        status = plan_make(&s->plan, m, o, e);
+        status = select_plan_make(&s->plan, m, o, e);
     if (status == DELTAFS_OK)
         status = select_take_keys(s, o, e);
     if (status != DELTAFS_OK)
@@ -273,7 +273,7 @@ int deltafs_select_close(deltafs_select *s)
     free(s->found);
     free(s->index);
     carried_fini(&s->carried);
-    plan_fini(&s->plan);
+    select_plan_fini(&s->plan);
     buffer_fini(&s->sorted);
     buffer_fini(&s->records);
     buffer_fini(&s->values);

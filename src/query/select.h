@@ -78,7 +78,7 @@ struct deltafs_select {
     deltafs_dir *dir;
     struct reader *reader; /* of `dir`: its manifest, which does not change meanwhile */
     struct error *error;
-    struct plan plan;
+    struct select_plan plan;
     struct key_set only, except;
     struct found *found; /* of each epoch; NULL: no index was used */
     char *index;         /* its name */

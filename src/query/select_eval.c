@@ -74,7 +74,7 @@ static void output_miss(struct eval *v, size_t i)
 
 static int eval_bind_outputs(struct eval *v, struct columns *c, struct error *e)
 {
-    const struct plan *p = v->plan;
+    const struct select_plan *p = v->plan;
     int status = DELTAFS_OK;
 
     for (size_t i = 0; i < p->outputs && status == DELTAFS_OK; i++) {
@@ -87,7 +87,7 @@ static int eval_bind_outputs(struct eval *v, struct columns *c, struct error *e)
             output_miss(v, i);
             status = DELTAFS_OK;
         }
-        status = plan_blame_output(out, status, e);
+        status = select_plan_blame_output(out, status, e);
     }
     return status;
 }
@@ -102,7 +102,7 @@ static void wanted_clear(const struct eval *v, struct wanted *w)
 
 int eval_bind(struct eval *v, uint64_t label, struct error *e)
 {
-    const struct plan *p = v->plan;
+    const struct select_plan *p = v->plan;
     struct columns c = {.manifest = p->manifest, .schema = p->schema, .label = label, .last = UINT64_MAX};
     int status = DELTAFS_OK;
 
@@ -114,9 +114,9 @@ int eval_bind(struct eval *v, uint64_t label, struct error *e)
     wanted_clear(v, &v->row);
     wanted_clear(v, &v->sure);
     if (p->where)
-        status = plan_blame("where", bound_make(&v->where, p->where, &c, EXPR_CONDITION, v, &v->test, e), e);
+        status = select_plan_blame("where", bound_make(&v->where, p->where, &c, EXPR_CONDITION, v, &v->test, e), e);
     if (status == DELTAFS_OK && p->by)
-        status = plan_blame("by", bound_make(&v->by, p->by, &c, EXPR_NUMBER, v, &v->test, e), e);
+        status = select_plan_blame("by", bound_make(&v->by, p->by, &c, EXPR_NUMBER, v, &v->test, e), e);
     if (status == DELTAFS_OK && p->by)
         bound_want(&v->by, v, &v->sure);
     if (status == DELTAFS_OK)
@@ -152,7 +152,7 @@ static void wanted_fini(struct wanted *w)
     free(w->fields);
 }
 
-int eval_init(struct eval *v, const struct plan *p, struct error *e)
+int eval_init(struct eval *v, const struct select_plan *p, struct error *e)
 {
     size_t fields = p->schema ? deltafs_schema_count(p->schema) : 0;
 
@@ -303,7 +303,7 @@ static void rows_size(const struct eval *v, const uint8_t *pass, size_t *values,
 /* Write the row of record `i` of the batch, which has this value; returns its bytes. */
 static size_t put_row(const struct eval *v, size_t i, const uint8_t *value, size_t size, uint8_t *row)
 {
-    const struct plan *p = v->plan;
+    const struct select_plan *p = v->plan;
     uint64_t bits;
 
     if (p->is_whole) {
@@ -380,7 +380,7 @@ static int eval_want_rows(struct eval *v, size_t count, struct error *e)
 /* The rows of records whose values lie one after the other, output by output. */
 static void put_rows(const struct eval *v, const uint8_t *pass, const uint8_t *values, uint8_t *rows)
 {
-    const struct plan *p = v->plan;
+    const struct select_plan *p = v->plan;
     const size_t value_size = (size_t)p->manifest->value_size;
     uint64_t bits;
 

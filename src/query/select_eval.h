@@ -44,7 +44,7 @@ struct wanted {
 };
 
 struct eval {
-    const struct plan *plan;
+    const struct select_plan *plan;
     int is_bound;
     uint64_t first, last; /* it is bound for these labels */
     struct bound where, by;
@@ -64,7 +64,7 @@ struct eval {
     int has_rows;          /* what the rows need is decoded, too */
 };
 
-int eval_init(struct eval *v, const struct plan *p, struct error *e);
+int eval_init(struct eval *v, const struct select_plan *p, struct error *e);
 void eval_fini(struct eval *v);
 /* Bind the expressions for the epoch with this label, in which the records of the next batches are. Computed outputs
  * that name what is not set for this epoch are missing there. If the condition or the order does, the call returns

@@ -233,7 +233,7 @@ static size_t index_most(const struct deltafs_select *s, const struct candidates
 {
     uint64_t most = records / SHARE > FEW ? records / SHARE : FEW;
     uint64_t room = c->left / (2 * sizeof(struct set_key) + c->carried->size); /* one for sorting */
-    uint64_t rows = s->limit / (sizeof(struct deltafs_record) + plan_row_size(&s->plan));
+    uint64_t rows = s->limit / (sizeof(struct deltafs_record) + select_plan_row_size(&s->plan));
 
     most = most < room ? most : room;
     most = most < rows ? most : rows;

@@ -22,7 +22,7 @@ void looked_fini(struct looked *l)
 static int look_rows(struct worker *w, size_t at, size_t n, size_t count, struct error *e)
 {
     struct looked *l = &w->looked;
-    size_t size = plan_row_size(&w->select->plan);
+    size_t size = select_plan_row_size(&w->select->plan);
     int status = buffer_reserve(&l->rows, (l->count + count) * size + 1, "rows", e);
 
     if (status == DELTAFS_OK)
@@ -108,7 +108,7 @@ static int look_give(void *worker, uint64_t key, uint32_t mark, struct error *e)
 {
     struct worker *w = worker;
     struct deltafs_select *s = w->select;
-    const size_t size = plan_row_size(&s->plan), number = mark - 1;
+    const size_t size = select_plan_row_size(&s->plan), number = mark - 1;
     const uint8_t *row = w->looked.rows.bytes + number * size;
     const struct deltafs_record record = {.key = key, .label = w->eval.batch.label, .value = row, .size = size};
 

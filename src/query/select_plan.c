@@ -8,7 +8,7 @@
 
 /* ---- Messages ---- */
 
-int plan_blame(const char *name, int status, struct error *e)
+int select_plan_blame(const char *name, int status, struct error *e)
 {
     return status == DELTAFS_ERR_INVALID || status == DELTAFS_ERR_NOT_FOUND
                ? error_set(e, status, "%s: %s", name, e->text)
@@ -16,7 +16,7 @@ int plan_blame(const char *name, int status, struct error *e)
 }
 
 /* The expression is the name alone: the message gets the place of the name in the list of fields, or the name. */
-int plan_blame_output(const struct output *out, int status, struct error *e)
+int select_plan_blame_output(const struct output *out, int status, struct error *e)
 {
     static const char offset[] = "offset ";
 
@@ -27,12 +27,13 @@ int plan_blame_output(const struct output *out, int status, struct error *e)
         return status;
     if (out->name)
         return error_set(e, status, "computed column '%s': %s", out->name, rest + 2);
-    return rest ? error_set(e, status, "fields: offset %zu: %s", out->at, rest + 2) : plan_blame("fields", status, e);
+    return rest ? error_set(e, status, "fields: offset %zu: %s", out->at, rest + 2)
+                : select_plan_blame("fields", status, e);
 }
 
 /* ---- Rows ---- */
 
-static int plan_add_text(struct plan *p, const char *name, char letter, uint32_t size, struct error *e)
+static int select_plan_add_text(struct select_plan *p, const char *name, char letter, uint32_t size, struct error *e)
 {
     size_t room = strlen(name) + 16;
     int status = buffer_reserve(&p->text, p->text_size + room, "a schema", e);
@@ -43,10 +44,10 @@ static int plan_add_text(struct plan *p, const char *name, char letter, uint32_t
     return status;
 }
 
-static int plan_add_stored(struct plan *p, const struct deltafs_field *f, struct error *e)
+static int select_plan_add_stored(struct select_plan *p, const struct deltafs_field *f, struct error *e)
 {
     struct output *last = p->outputs > 0 ? &p->output[p->outputs - 1] : NULL;
-    int status = plan_add_text(p, f->name, f->kind, f->size, e);
+    int status = select_plan_add_text(p, f->name, f->kind, f->size, e);
 
     if (status == DELTAFS_OK && last && !last->computed && last->from + last->size == f->offset) {
         last->size += f->size;
@@ -61,7 +62,7 @@ static int plan_add_stored(struct plan *p, const struct deltafs_field *f, struct
 }
 
 /* `out` says where the caller named it. */
-static int plan_add_computed(struct plan *p, const char *name, struct output out, struct error *e)
+static int select_plan_add_computed(struct select_plan *p, const char *name, struct output out, struct error *e)
 {
     char text[NAME_MAX_SIZE + 3];
 
@@ -70,9 +71,9 @@ static int plan_add_computed(struct plan *p, const char *name, struct output out
     snprintf(text, sizeof text, "`%s`", name);
     int status = memory_extend(NULL, &p->output, p->outputs, &p->capacity, sizeof *p->output, "fields", e);
     if (status == DELTAFS_OK)
-        status = plan_add_text(p, name, 'f', sizeof(double), e);
+        status = select_plan_add_text(p, name, 'f', sizeof(double), e);
     if (status == DELTAFS_OK)
-        status = plan_blame_output(&out, expr_parse(text, &out.computed, e), e);
+        status = select_plan_blame_output(&out, expr_parse(text, &out.computed, e), e);
     if (status != DELTAFS_OK)
         return status;
     p->output[p->outputs++] = out;
@@ -80,7 +81,7 @@ static int plan_add_computed(struct plan *p, const char *name, struct output out
     return DELTAFS_OK;
 }
 
-static int plan_add_name(struct plan *p, const char *name, size_t size, size_t at, struct error *e)
+static int select_plan_add_name(struct select_plan *p, const char *name, size_t size, size_t at, struct error *e)
 {
     struct columns c = {.manifest = p->manifest, .schema = p->schema};
     char copy[NAME_MAX_SIZE + 1];
@@ -95,18 +96,18 @@ static int plan_add_name(struct plan *p, const char *name, size_t size, size_t a
     size_t i = columns_field(&c, copy);
     const struct expr_scope scope = columns_scope(&c);
     if (!expr_is_named(&scope, copy))
-        return plan_blame("fields", expr_unknown(&scope, (uint32_t)at, copy, e), e);
-    return i < columns_fields(&c) ? plan_add_stored(p, deltafs_schema_field(p->schema, i), e)
-                                  : plan_add_computed(p, copy, (struct output){.at = at}, e);
+        return select_plan_blame("fields", expr_unknown(&scope, (uint32_t)at, copy, e), e);
+    return i < columns_fields(&c) ? select_plan_add_stored(p, deltafs_schema_field(p->schema, i), e)
+                                  : select_plan_add_computed(p, copy, (struct output){.at = at}, e);
 }
 
-static int plan_add_names(struct plan *p, const char *fields, struct error *e)
+static int select_plan_add_names(struct select_plan *p, const char *fields, struct error *e)
 {
     int status = DELTAFS_OK;
 
     for (size_t at = 0, size; status == DELTAFS_OK; at += size + 1) {
         size = strcspn(fields + at, ",");
-        status = plan_add_name(p, fields + at, size, at, e);
+        status = select_plan_add_name(p, fields + at, size, at, e);
         if (fields[at + size] == '\0')
             break;
     }
@@ -125,22 +126,22 @@ static int is_computed(const struct attributes *all, size_t i)
 }
 
 /* All stored columns, then all computed ones. */
-static int plan_add_all(struct plan *p, struct error *e)
+static int select_plan_add_all(struct select_plan *p, struct error *e)
 {
     const struct attributes *all = &p->manifest->attributes;
     size_t fields = p->schema ? deltafs_schema_count(p->schema) : 0;
     int status = DELTAFS_OK;
 
     for (size_t i = 0; i < fields && status == DELTAFS_OK; i++)
-        status = plan_add_stored(p, deltafs_schema_field(p->schema, i), e);
+        status = select_plan_add_stored(p, deltafs_schema_field(p->schema, i), e);
     for (size_t i = 0; fields > 0 && i < all->count && status == DELTAFS_OK; i++)
         if (is_computed(all, i))
-            status = plan_add_computed(p, all->item[i].name, (struct output){.name = all->item[i].name}, e);
+            status = select_plan_add_computed(p, all->item[i].name, (struct output){.name = all->item[i].name}, e);
     return status;
 }
 
 /* Whether there can be such rows. */
-static int plan_check_rows(const struct plan *p, struct error *e)
+static int select_plan_check_rows(const struct select_plan *p, struct error *e)
 {
     deltafs_schema *schema = NULL;
 
@@ -152,16 +153,17 @@ static int plan_check_rows(const struct plan *p, struct error *e)
 
 /* ---- All ---- */
 
-static int plan_parse(const char *name, const char *text, struct expr **out, struct error *e)
+static int select_plan_parse(const char *name, const char *text, struct expr **out, struct error *e)
 {
-    return text ? plan_blame(name, expr_parse(text, out, e), e) : DELTAFS_OK;
+    return text ? select_plan_blame(name, expr_parse(text, out, e), e) : DELTAFS_OK;
 }
 
-int plan_make(struct plan *p, const struct manifest *m, const struct deltafs_select_options *o, struct error *e)
+int select_plan_make(struct select_plan *p, const struct manifest *m, const struct deltafs_select_options *o,
+                     struct error *e)
 {
     int status = DELTAFS_OK;
 
-    *p = (struct plan){.manifest = m};
+    *p = (struct select_plan){.manifest = m};
     if (m->schema[0] != '\0' && deltafs_schema_parse(m->schema, &p->schema) != DELTAFS_OK)
         return error_set(e, DELTAFS_ERR_SCHEMA, "%s", deltafs_errmsg(NULL));
     if ((o->by != NULL) != (o->top > 0))
@@ -169,27 +171,27 @@ int plan_make(struct plan *p, const struct manifest *m, const struct deltafs_sel
                            o->by ? "by needs top, the number of rows ('--top N' of a command)"
                                  : "top needs by, the value to order by ('--by EXPR' of a command)");
     if (status == DELTAFS_OK)
-        status = plan_parse("where", o->where, &p->where, e);
+        status = select_plan_parse("where", o->where, &p->where, e);
     if (status == DELTAFS_OK)
-        status = plan_parse("by", o->by, &p->by, e);
+        status = select_plan_parse("by", o->by, &p->by, e);
     if (status == DELTAFS_OK)
         status = buffer_reserve(&p->text, 1, "a schema", e);
     if (status != DELTAFS_OK)
         return status;
     p->text.bytes[0] = '\0';
     if (!o->fields)
-        status = plan_add_all(p, e);
+        status = select_plan_add_all(p, e);
     else if (*o->fields != '\0')
-        status = plan_add_names(p, o->fields, e);
+        status = select_plan_add_names(p, o->fields, e);
     if (status == DELTAFS_OK)
-        status = plan_check_rows(p, e);
+        status = select_plan_check_rows(p, e);
     p->is_whole =
         (p->outputs == 0 && !o->fields) || (p->outputs == 1 && !p->output[0].computed && p->output[0].from == 0 &&
                                             p->output[0].size == (size_t)m->value_size);
     return status;
 }
 
-void plan_fini(struct plan *p)
+void select_plan_fini(struct select_plan *p)
 {
     for (size_t i = 0; i < p->outputs; i++)
         expr_destroy(p->output[i].computed);

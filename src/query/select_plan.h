@@ -16,7 +16,7 @@ struct output {
     size_t at;             /* or the place of its name in the caller's text */
 };
 
-struct plan {
+struct select_plan {
     const struct manifest *manifest;
     deltafs_schema *schema;   /* of the records; NULL: none */
     struct expr *where, *by;  /* NULL: not given */
@@ -28,20 +28,21 @@ struct plan {
     size_t text_size;
 };
 
-/* The manifest must stay. Free with plan_fini, also after an error. */
-int plan_make(struct plan *p, const struct manifest *m, const struct deltafs_select_options *o, struct error *e);
-void plan_fini(struct plan *p);
+/* The manifest must stay. Free with select_plan_fini, also after an error. */
+int select_plan_make(struct select_plan *p, const struct manifest *m, const struct deltafs_select_options *o,
+                     struct error *e);
+void select_plan_fini(struct select_plan *p);
 
 /* Bytes of a row, where all have the same. */
-static inline size_t plan_row_size(const struct plan *p)
+static inline size_t select_plan_row_size(const struct select_plan *p)
 {
     return p->is_whole ? (size_t)p->manifest->value_size : p->row_size;
 }
 
 /* Put the name of the option in front of the message about an expression that is wrong, or names what is not set for an
  * epoch. Returns `status`. */
-int plan_blame(const char *name, int status, struct error *e);
+int select_plan_blame(const char *name, int status, struct error *e);
 /* The same for a computed output. */
-int plan_blame_output(const struct output *out, int status, struct error *e);
+int select_plan_blame_output(const struct output *out, int status, struct error *e);
 
 #endif
