@@ -79,11 +79,8 @@ void make_reopened(struct maker *m, const char *folder, const char *name)
 
     maker_init(m, folder, name, KEYS_U64, PARTITIONS, 8, "", CODEC_NONE, 256);
     maker_begin(m);
-    for (uint64_t epoch = 1; epoch < 3; epoch++) {
-        for (uint64_t i = 0; i < 60; i++)
-            maker_put_noise(m, i, i + epoch);
-        maker_end_epoch(m, 10 * epoch);
-    }
+    for (uint64_t epoch = 1; epoch < 3; epoch++)
+        maker_noise_epoch(m, 60, epoch, 10 * epoch);
     maker_finish(m);
     reopen(m, writer, SPLIT);
     for (uint64_t epoch = 3; epoch < 5; epoch++) {

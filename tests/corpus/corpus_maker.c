@@ -236,6 +236,13 @@ void maker_put_noise(struct maker *m, uint64_t key, uint64_t i)
     maker_put(m, key, value, (size_t)m->config.value_size);
 }
 
+void maker_noise_epoch(struct maker *m, uint64_t n, uint64_t i, uint64_t label)
+{
+    for (uint64_t key = 0; key < n; key++)
+        maker_put_noise(m, key, i + key);
+    maker_end_epoch(m, label);
+}
+
 uint32_t maker_float_bits(float v)
 {
     uint32_t bits;

@@ -61,6 +61,8 @@ uint64_t maker_noise(uint64_t i);
 /* 1000 above the key, in 4 bytes. */
 void maker_put_thousand(struct maker *m, uint64_t key);
 void maker_put_noise(struct maker *m, uint64_t key, uint64_t i);
+/* An epoch of the keys 0 to n - 1, with noise from `i` on. */
+void maker_noise_epoch(struct maker *m, uint64_t n, uint64_t i, uint64_t label);
 uint32_t maker_float_bits(float v);
 
 /* The containers: each in FOLDER/NAME. */

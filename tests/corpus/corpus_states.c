@@ -30,11 +30,8 @@ void make_copied(struct maker *m, const char *folder, const char *name)
 {
     maker_init(m, folder, name, KEYS_U64, 2, 8, "", CODEC_NONE, 4096);
     maker_begin(m);
-    for (uint64_t epoch = 0; epoch < 2; epoch++) {
-        for (uint64_t i = 0; i < 20; i++)
-            maker_put_noise(m, i, i + epoch);
-        maker_end_epoch(m, epoch + 1);
-    }
+    for (uint64_t epoch = 0; epoch < 2; epoch++)
+        maker_noise_epoch(m, 20, epoch, epoch + 1);
     maker_finish(m);
 }
 
@@ -43,11 +40,8 @@ void make_open(struct maker *m, const char *folder, const char *name)
 {
     maker_init(m, folder, name, KEYS_U64, 2, 8, "", CODEC_NONE, 4096);
     maker_begin(m);
-    for (uint64_t epoch = 0; epoch < 3; epoch++) {
-        for (uint64_t i = 0; i < 40; i++)
-            maker_put_noise(m, i, i + epoch);
-        maker_end_epoch(m, 10 * epoch);
-    }
+    for (uint64_t epoch = 0; epoch < 3; epoch++)
+        maker_noise_epoch(m, 40, epoch, 10 * epoch);
     maker_abandon(m);
 }
 
@@ -58,9 +52,7 @@ void make_torn(struct maker *m, const char *folder, const char *name)
 
     maker_init(m, folder, name, KEYS_U64, 2, 8, "", CODEC_NONE, 4096);
     maker_begin(m);
-    for (uint64_t i = 0; i < 40; i++)
-        maker_put_noise(m, i, i);
-    maker_end_epoch(m, 10);
+    maker_noise_epoch(m, 40, 0, 10);
     for (uint64_t i = 0; i < 40; i++)
         maker_put_noise(m, 2 * i, i);
     maker_end_uncommitted(m);

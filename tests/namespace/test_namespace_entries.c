@@ -8,6 +8,17 @@
 
 /* ---- Lists ---- */
 
+/* Create files in a folder: the numbers from `i` to end - 1, with so many digits at least. */
+static void create_many(deltafs_namespace *ns, const char *folder, int digits, unsigned i, unsigned end)
+{
+    char path[256];
+
+    for (; i < end; i++) {
+        snprintf(path, sizeof path, "/%s/%0*u", folder, digits, i);
+        CHECK_IS(deltafs_namespace_create(ns, path, 0600, 0), DELTAFS_OK);
+    }
+}
+
 /* A folder of many entries is removed while it is listed, and others come. */
 static void list_and_change(void **state)
 {
@@ -20,11 +31,9 @@ static void list_and_change(void **state)
 
     (void)state;
     CHECK_IS(deltafs_namespace_mkdir(ns, "/d", 0700), DELTAFS_OK);
-    for (unsigned i = 0; i < COUNT; i++) {
-        snprintf(path, sizeof path, "/d/%u", i);
-        CHECK_IS(deltafs_namespace_create(ns, path, 0600, 0), DELTAFS_OK);
-        if (i % 1000 == 0)
-            CHECK_IS(deltafs_namespace_commit(ns), DELTAFS_OK);
+    for (unsigned i = 0; i < COUNT; i += 1000) {
+        CHECK_IS(deltafs_namespace_commit(ns), DELTAFS_OK);
+        create_many(ns, "d", 1, i, i + 1000);
     }
     CHECK_IS(deltafs_namespace_rmdir(ns, "/d"), DELTAFS_ERR_NOT_EMPTY);
     CHECK_IS(deltafs_namespace_list_open(ns, "/d", &l), DELTAFS_OK);
@@ -58,30 +67,16 @@ static void more_than_memory(void **state)
 {
     enum { COUNT = 150000 };
     deltafs_namespace *ns = new_ns("memory"), *reader;
-    char path[64];
 
     (void)state;
     CHECK_IS(deltafs_namespace_mkdir(ns, "/d", 0700), DELTAFS_OK);
-    for (unsigned i = 0; i < COUNT; i++) {
-        snprintf(path, sizeof path, "/d/%u", i);
-        CHECK_IS(deltafs_namespace_create(ns, path, 0600, 0), DELTAFS_OK);
-    }
+    create_many(ns, "d", 1, 0, COUNT);
     reader = open_ns(unit_path("memory"), O_RDONLY);
     CHECK(has(reader, "/d/0") && !has(reader, "/d/149999"));
     CHECK(has(ns, "/d/0") && has(ns, "/d/149999") && !has(ns, "/d/150000"));
     CHECK_IS(deltafs_namespace_create(ns, "/d/0", 0600, O_EXCL), DELTAFS_ERR_EXISTS);
     close_ns(reader);
     close_ns(ns);
-}
-
-static void create_long(deltafs_namespace *ns, const char *folder, unsigned count)
-{
-    char path[256];
-
-    for (unsigned i = 0; i < count; i++) {
-        snprintf(path, sizeof path, "/%s/%0200u", folder, i);
-        CHECK_IS(deltafs_namespace_create(ns, path, 0600, 0), DELTAFS_OK);
-    }
 }
 
 /* The same, with lists and changed files that are open. */
@@ -105,10 +100,10 @@ static void open_beyond_memory(void **state)
         snprintf(path, sizeof path, "/d/f%0200u", i);
         CHECK_IS(deltafs_namespace_file_open(ns, path, O_WRONLY | O_CREAT, 0600, &f[i]), DELTAFS_OK);
     }
-    create_long(ns, "d", COUNT);
+    create_many(ns, "d", 200, 0, COUNT);
     for (unsigned i = 0; i < OPEN; i++)
         CHECK_IS(deltafs_namespace_file_write(f[i], 0, "x", 1), DELTAFS_OK);
-    create_long(ns, "e", COUNT);
+    create_many(ns, "e", 200, 0, COUNT);
     for (unsigned i = 0; i < OPEN; i++)
         CHECK_IS(deltafs_namespace_file_close(f[i]), DELTAFS_OK);
     check_file(ns, path, "x");
