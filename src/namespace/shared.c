@@ -436,6 +436,8 @@ int shared_again(deltafs_namespace *ns, int *status)
         return 0;
     if (*status == DELTAFS_OK)
         *status = send_changes(s);
+    else if (s->assumes_new)
+        *status = SHARED_STALE; /* the error may be another one if the name is looked up */
     if (*status != DELTAFS_OK) {
         unseal_folders(s);
         forget_copies(s);
@@ -692,8 +694,8 @@ int shared_commit(deltafs_namespace *ns)
     return ns_break(ns, status);
 }
 
-/* Free both handles; the first error is kept. */
-static int free_both(deltafs_namespace *client, int status, struct error *e)
+/* Free both handles. *e has an error already if `status` is one; it gets the first. */
+static void free_both(deltafs_namespace *client, int status, struct error *e)
 {
     struct shared *s = client->shared;
     deltafs_namespace *store = s->store;
@@ -703,7 +705,8 @@ static int free_both(deltafs_namespace *client, int status, struct error *e)
     status = error_first(status, ns_free(client, error_after(status, e)));
     status = error_first(status, ns_free(store, error_after(status, e)));
     shared_destroy(s);
-    return status;
+    if (status == DELTAFS_OK)
+        e->status = DELTAFS_OK;
 }
 
 void deltafs_private_namespace_unshare(deltafs_namespace *client)
@@ -714,16 +717,19 @@ void deltafs_private_namespace_unshare(deltafs_namespace *client)
 int shared_close(deltafs_namespace *ns)
 {
     const struct shared_transport *transport = ns->shared->transport;
+    const struct collective group = ns->shared->group;
     void *ctx = ns->shared->ctx;
-    struct error e;
+    struct error e = {0};
 
     transport->enter(ctx);
     if (ns->broken.status != DELTAFS_OK)
         ns->error = ns->broken;
     int status = shared_commit(ns);
-    e = ns->error;
+    if (status != DELTAFS_OK)
+        e = ns->error;
     transport->leave(ctx);
-    status = free_both(ns, status, &e);
+    free_both(ns, status, &e);
+    status = collective_agree(&group, &e); /* all have closed their tables */
     transport->destroy(ctx);
     return error_of_thread(status, &e);
 }

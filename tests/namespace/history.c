@@ -15,6 +15,7 @@ struct history {
     deltafs_namespace *ns;
     struct tree *root;
     const char *below;
+    int commits;
     char path[2][256];
     uint8_t *bytes;
 };
@@ -209,16 +210,17 @@ static void use_file(struct history *h)
 
 static void commit(struct history *h)
 {
-    if (rng_below(h->rng, 10) == 0 && h->ns)
+    if (rng_below(h->rng, 10) == 0 && h->ns && h->commits)
         CHECK_IS(deltafs_namespace_commit(h->ns), DELTAFS_OK);
 }
 
-void history_run(struct rng *r, unsigned n, const char *below, deltafs_namespace *ns, struct tree *root)
+void history_run(struct rng *r, unsigned n, const char *below, int commits, deltafs_namespace *ns, struct tree *root)
 {
     static void (*const calls[])(struct history * h) = {
         make_folder, make_folder, make_file, replace_file,   make_link, unlink_it, remove_folder, rename_it,
         rename_it,   stat_it,     stat_it,   set_attributes, use_file,  use_file,  use_file,      commit};
-    struct history h = {.rng = r, .ns = ns, .root = root, .below = below, .bytes = malloc(BYTES_MOST)};
+    struct history h = {
+        .rng = r, .ns = ns, .root = root, .below = below, .commits = commits, .bytes = malloc(BYTES_MOST)};
 
     for (unsigned i = 0; i < n; i++)
         calls[rng_below(r, sizeof calls / sizeof calls[0])](&h);

@@ -5,7 +5,8 @@
 #include "tree.h"
 #include "unit_help.h"
 
-/* Make `n` calls with names below the folder `below` ("": the root). With `ns` NULL only the tree gets them. */
-void history_run(struct rng *r, unsigned n, const char *below, deltafs_namespace *ns, struct tree *root);
+/* Make `n` calls with names below the folder `below` ("": the root). With `ns` NULL only the tree gets them. With
+ * `commits` some of the calls are commits. */
+void history_run(struct rng *r, unsigned n, const char *below, int commits, deltafs_namespace *ns, struct tree *root);
 
 #endif

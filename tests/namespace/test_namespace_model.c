@@ -45,7 +45,7 @@ static void one_writer(void **state)
 
     (void)state;
     for (unsigned i = 0; i < steps(30); i++) {
-        history_run(&r, 200, "", ns, root);
+        history_run(&r, 200, "", 1, ns, root);
         tree_check(root, "/", ns);
         if (rng_below(&r, 3) == 0)
             continue;
@@ -66,7 +66,7 @@ static void write_part(unsigned round, unsigned k, deltafs_namespace *ns, struct
     char below[16];
 
     snprintf(below, sizeof below, "/p%u", (round + k) % WRITERS);
-    history_run(&r, 150, below, ns, root);
+    history_run(&r, 150, below, 1, ns, root);
     if (ns)
         tree_check(root, below, ns);
 }

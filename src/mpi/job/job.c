@@ -65,7 +65,7 @@ void job_unregister_other(struct job_other *o)
 }
 
 /* Serve what no call is in. Returns whether there was anything to do. */
-static int job_serve_others(void)
+int job_serve_others(void)
 {
     int has_moved = 0;
 

@@ -46,6 +46,8 @@ extern const struct dir_transport job_transport;
 
 /* What a rank that waits does again and again; `job` may be NULL. */
 void job_wait(void *job);
+/* The part of it that is not for the job: serve what no call is in. Returns whether there was anything to do. */
+int job_serve_others(void);
 /* Let a job, or something else, be served by whoever waits. The latter may not be registered. */
 void job_register(struct job *j);
 void job_register_other(struct job_other *o);

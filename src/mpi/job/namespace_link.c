@@ -1,8 +1,16 @@
 /* A rank has at most one request under way; it goes to another rank, which replies at once, without asking others. So
  * whoever waits for a reply only has to serve meanwhile. */
+#include <sched.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <time.h>
 #include "mpi/job/namespace_link.h"
+
+#define CROWDED_NS   200000 /* a pause that takes as long was one of another program */
+#define CROWDED_NAPS 100    /* after such a pause, so many are naps: who has slept gets the processor back sooner */
+#define NAP_NS       1000   /* which take some 50 us */
+#define PAUSES_MOST  2000   /* of a wait, then they are longer naps */
+#define LONG_NAP_NS  50000
 
 #define TAG_REQUEST 1
 #define TAG_REPLY   2
@@ -90,14 +98,53 @@ static int take_message(struct namespace_link *l, struct bytes *reply, int *got)
     return 1;
 }
 
+/* ---- Waiting ---- */
+
+static _Thread_local unsigned pauses; /* since this thread last had something to do */
+static _Thread_local unsigned crowded;
+
+static int64_t nanoseconds(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* A rank waits for each of many short answers, so a pause must be short, too. On processors with nothing else to do it
+ * is to yield to the rank that answers; but among other programs, each of them has its turn first, of some ms. */
+static void link_pause(void)
+{
+    const struct timespec nap = {.tv_nsec = pauses < PAUSES_MOST ? NAP_NS : LONG_NAP_NS};
+
+    if (pauses++ >= PAUSES_MOST || crowded > 0) {
+        crowded -= crowded > 0;
+        nanosleep(&nap, NULL);
+        return;
+    }
+    int64_t begin = nanoseconds();
+    sched_yield();
+    if (nanoseconds() - begin > CROWDED_NS)
+        crowded = CROWDED_NAPS;
+}
+
+/* Take one message, or serve something else, or pause. */
+static void take_or_pause(struct namespace_link *l, struct bytes *reply, int *got)
+{
+    if (take_message(l, reply, got) || job_serve_others())
+        pauses = 0;
+    else
+        link_pause();
+}
+
 /* ---- The transport ---- */
 
 void namespace_link_wait(void *arg)
 {
     struct namespace_link *l = arg;
 
-    if (l && l->client && take_message(l, NULL, NULL))
-        mpi_pause(1);
+    if (l && l->client)
+        take_or_pause(l, NULL, NULL);
     else
         job_wait(NULL);
 }
@@ -115,21 +162,20 @@ static int link_call(void *ctx, uint32_t rank, const struct bytes *request, stru
     if (code != MPI_SUCCESS)
         return mpi_group_fail(&l->group, code, "send", e);
     while (!got && !mpi_group_is_lost(&l->group))
-        if (take_message(l, reply, &got))
-            mpi_pause(1);
-        else
-            job_wait(NULL);
+        take_or_pause(l, reply, &got);
     if (!got)
         return mpi_group_check(&l->group, e);
     code = MPI_Wait(&sent, MPI_STATUS_IGNORE);
     return code == MPI_SUCCESS ? DELTAFS_OK : mpi_group_fail(&l->group, code, "send", e);
 }
 
+/* A rank whose calls all concern what it owns must serve others, too. */
 static void link_enter(void *ctx)
 {
     struct namespace_link *l = ctx;
 
     pthread_mutex_lock(&l->other.lock);
+    take_message(l, NULL, NULL);
 }
 
 static void link_leave(void *ctx)
