@@ -8,6 +8,7 @@
 void section_size(const struct bench *b, struct table *t);
 void section_ingest(const struct bench *b, struct table *t);
 void section_read(const struct bench *b, struct table *t);
+void section_ranges(const struct bench *b, struct table *t);
 void section_growth(const struct bench *b, struct table *t);
 void section_storage(const struct bench *b, struct table *t);
 void section_memory(const struct bench *b, struct table *t);

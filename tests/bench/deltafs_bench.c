@@ -32,9 +32,9 @@ static const struct section {
     const char *name;
     void (*run)(const struct bench *b, struct table *t);
 } sections[] = {
-    {"size", section_size},           {"ingest", section_ingest},   {"read", section_read},
-    {"growth", section_growth},       {"storage", section_storage}, {"memory", section_memory},
-    {"namespace", section_namespace}, {"machine", section_machine},
+    {"size", section_size},     {"ingest", section_ingest},       {"read", section_read},
+    {"ranges", section_ranges}, {"growth", section_growth},       {"storage", section_storage},
+    {"memory", section_memory}, {"namespace", section_namespace}, {"machine", section_machine},
 };
 
 #define SECTIONS (sizeof sections / sizeof sections[0])

@@ -19,6 +19,7 @@ static void choose_shape(struct torture_shape *s, enum torture_size size, struct
         .memory = "8M",
         .key_kind = torture_below(r, 3),
         .place = TORTURE_PICK(r, "partitioned", "partitioned", "local"),
+        .partitioner = TORTURE_PICK(r, "hash", "hash", "range"),
     };
     if (size == TORTURE_RUNS) {
         s->threads = TORTURE_PICK(r, "0", "2", "2", "3");
@@ -30,6 +31,8 @@ static void choose_shape(struct torture_shape *s, enum torture_size size, struct
         s->value_size = "8";
         s->key_kind = 2;
     }
+    if (strcmp(s->keys, "bytes") == 0)
+        s->partitioner = "hash";
     /* Several ranks with keys of bytes need room for the longest record and its pieces, twice. */
     if (strcmp(s->keys, "bytes") == 0 && strcmp(s->memory, "8M") == 0)
         s->memory = "16M";
@@ -180,9 +183,9 @@ static int run_step(struct run *r, size_t i, unsigned tries)
 static deltafs_options *options(const struct torture_shape *s)
 {
     const char *set[][2] = {
-        {"memory", s->memory}, {"partitions", s->partitions}, {"keys", s->keys},     {"value_size", s->value_size},
-        {"codec", s->codec},   {"threads", s->threads},       {"commit", s->commit}, {"sync", s->sync},
-        {"layout", s->place}};
+        {"memory", s->memory}, {"partitions", s->partitions},  {"keys", s->keys},     {"value_size", s->value_size},
+        {"codec", s->codec},   {"threads", s->threads},        {"commit", s->commit}, {"sync", s->sync},
+        {"layout", s->place},  {"partitioner", s->partitioner}};
     deltafs_options *o = NULL;
     int status = deltafs_options_create(&o);
 

@@ -11,7 +11,7 @@
 
 /* How the directory is made; texts are options' values. */
 struct torture_shape {
-    const char *partitions, *keys, *value_size, *codec, *threads, *commit, *sync, *memory, *place;
+    const char *partitions, *keys, *value_size, *codec, *threads, *commit, *sync, *memory, *place, *partitioner;
     uint32_t size_max; /* of values; all have it unless value_size is any */
     uint64_t key_kind; /* dense, few, or any numbers */
 };

@@ -34,6 +34,7 @@ void truth_init(struct truth *t, uint64_t seed)
                         .value_size = shapes[shape].value_size,
                         .value_most = shapes[shape].value_most,
                         .place = truth_mix(seed, 1, 2) % 3 ? "partitioned" : "local",
+                        .partitioner = !shapes[shape].is_bytes && truth_mix(seed, 1, 3) % 2 ? "range" : "hash",
                         .factor = truth_mix(seed, 1, 1) % 2 ? 1 : 0x9e3779b97f4a7c15u};
 }
 

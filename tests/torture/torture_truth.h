@@ -13,10 +13,10 @@
 
 struct truth {
     uint64_t seed;
-    int is_bytes;                   /* keys */
-    const char *value_size, *place; /* the option */
-    uint32_t value_most;            /* bytes of the largest value, less than TRUTH_VALUE_MAX */
-    uint64_t factor;                /* from slots to keys */
+    int is_bytes;                                 /* keys */
+    const char *value_size, *place, *partitioner; /* the options */
+    uint32_t value_most;                          /* bytes of the largest value, less than TRUTH_VALUE_MAX */
+    uint64_t factor;                              /* from slots to keys */
 };
 
 struct truth_record {

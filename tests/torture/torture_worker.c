@@ -120,6 +120,7 @@ static void begin(struct worker *w, const char *path)
     require(w, deltafs_options_set(o, "keys", w->truth.is_bytes ? "bytes" : "u64"), "options");
     require(w, deltafs_options_set(o, "value_size", w->truth.value_size), "options");
     require(w, deltafs_options_set(o, "layout", w->truth.place), "options");
+    require(w, deltafs_options_set(o, "partitioner", w->truth.partitioner), "options");
     require(w, deltafs_options_get(o, "commit", &commit), "options");
     w->is_async = strcmp(commit, "async") == 0;
     require(w, (is_there ? deltafs_mpi_reopen : deltafs_mpi_create)(MPI_COMM_WORLD, path, o, &w->dir),
