@@ -17,7 +17,7 @@ static int key_compare(const void *a, const void *b)
 /* A key, and its partition by its hash; 0 where something else decides it, in each epoch in its own way. */
 static struct set_key key_of(const struct manifest *m, uint64_t number, const void *bytes, size_t size)
 {
-    struct set_key k = {.number = number, .size = (uint32_t)size, .bytes = bytes};
+    struct set_key k = {.number = number, .size = (uint16_t)size, .bytes = bytes};
 
     if (bytes)
         k.number = hash_bytes(bytes, size);
@@ -33,33 +33,37 @@ struct set_key key_set_number(const struct manifest *m, uint64_t number)
 
 /* ---- Making a set ---- */
 
-#define KEY_BITS 96u /* of a number, and its partition */
+#define KEY_BITS   96u  /* of a number, and its partition above it */
+#define DIGIT_BITS 11u  /* of a pass */
+#define FEW_KEYS   1024 /* are sorted otherwise: the counts of a pass take longer */
 
-static unsigned key_byte(const struct set_key *k, unsigned shift)
+/* The bits of the number from bit `shift` on, or of the partition. */
+static unsigned digit_of(uint64_t number, uint32_t partition, unsigned shift)
 {
-    return (unsigned)(shift < 64 ? k->number >> shift : k->partition >> (shift - 64)) & 0xff;
+    return (unsigned)(shift < 64 ? number >> shift : partition >> (shift - 64)) & ((1u << DIGIT_BITS) - 1);
 }
 
-/* One pass of a radix sort, by the byte of the number, or above it of the partition, from bit `shift` on. */
+/* One pass of a radix sort, by the digit from bit `shift` on. */
 static void keys_pass(const struct set_key *from, struct set_key *to, size_t n, unsigned shift)
 {
-    size_t histogram[256] = {0}, at = 0;
+    size_t histogram[1u << DIGIT_BITS] = {0}, at = 0;
 
     for (size_t i = 0; i < n; i++)
-        histogram[key_byte(&from[i], shift)]++;
-    for (unsigned value = 0; value < 256; value++) {
+        histogram[digit_of(from[i].number, from[i].partition, shift)]++;
+    for (unsigned value = 0; value < 1u << DIGIT_BITS; value++) {
         size_t count = histogram[value];
         histogram[value] = at;
         at += count;
     }
     for (size_t i = 0; i < n; i++)
-        to[histogram[key_byte(&from[i], shift)]++] = from[i];
+        to[histogram[digit_of(from[i].number, from[i].partition, shift)]++] = from[i];
 }
 
-/* Sort keys that are numbers; bytes in which none differs are left out. Without memory for a copy, as others. */
+/* Sort many keys that are numbers; digits in which none differs are left out. Without memory for a copy, as others. */
 static void keys_sort(struct set_key *keys, size_t n)
 {
-    struct set_key *copy = n > 1 && keys->bytes == NULL ? malloc(n * sizeof *copy) : NULL, *from = keys, *to = copy;
+    struct set_key *copy = n > FEW_KEYS && keys->bytes == NULL ? malloc(n * sizeof *copy) : NULL, *from = keys,
+                   *to = copy;
     uint64_t number = 0;
     uint32_t partition = 0;
 
@@ -71,8 +75,9 @@ static void keys_sort(struct set_key *keys, size_t n)
         number |= keys[i].number ^ keys->number;
         partition |= keys[i].partition ^ keys->partition;
     }
-    for (unsigned shift = 0; shift < KEY_BITS; shift += 8) {
-        if (((shift < 64 ? number >> shift : partition >> (shift - 64)) & 0xff) == 0)
+    for (unsigned shift = 0, next; shift < KEY_BITS; shift = next) {
+        next = shift < 64 && shift + DIGIT_BITS > 64 ? 64 : shift + DIGIT_BITS;
+        if (digit_of(number, partition, shift) == 0)
             continue;
         keys_pass(from, to, n, shift);
         struct set_key *swapped = from;

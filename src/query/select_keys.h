@@ -6,12 +6,13 @@
 #include "directory/format/manifest.h"
 
 struct set_key {
-    uint64_t number; /* of a key of bytes: its hash */
-    uint32_t partition, size;
+    uint64_t number;      /* of a key of bytes: its hash */
     const uint8_t *bytes; /* NULL if keys are numbers */
-    uint32_t record;      /* the number of its record in what an index has found, from 1 on; 0: it is looked up */
-    uint32_t code;        /* of its value in the index */
-    uint8_t is_sure;      /* a record passes; if the key has several, another may not */
+    uint32_t partition;
+    uint32_t record; /* the number of its record in what an index has found, from 1 on; 0: it is looked up */
+    uint32_t code;   /* of its value in the index */
+    uint16_t size;   /* of the bytes */
+    uint8_t is_sure; /* a record passes; if the key has several, another may not */
 };
 
 /* Each key once, sorted by partition (0 where that depends on the epoch), then by key. */

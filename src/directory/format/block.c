@@ -351,7 +351,11 @@ static const char *block_find_strips(struct block *b, const uint8_t *payload, si
 
 static int is_any_wanted(const uint8_t *wanted, size_t n)
 {
-    return !wanted || memchr(wanted, 1, n) != NULL;
+    int is_any = !wanted;
+
+    for (size_t i = 0; i < n && !is_any; i++)
+        is_any = wanted[i];
+    return is_any;
 }
 
 /* The planes of strip `i`, `n` bytes: where they are stored, or at `to`. */

@@ -542,14 +542,15 @@ static int gather_is_parted(const struct stage *s)
     return bytes * PARTS_SHARE <= all && all > 0;
 }
 
-/* Take a target of which nothing was read. */
-static int gather_take_parted(struct stage *s, const struct target *t, struct error *e)
+/* Take a target of which nothing was read; *now is the time. */
+static int gather_take_parted(struct stage *s, const struct target *t, uint64_t *now, struct error *e)
 {
     const struct piece piece = {.file = &s->p->data, .size = &s->p->data_size, .offset = t->offset};
-    uint64_t before = thread_clock();
+    uint64_t before = *now;
     int status = gather_take_target(s, &piece, t, NULL, e);
 
-    s->g->slow_parts = thread_clock() - before > PARTS_SLOW ? s->g->slow_parts + 1 : 0;
+    *now = thread_clock();
+    s->g->slow_parts = *now - before > PARTS_SLOW ? s->g->slow_parts + 1 : 0;
     s->g->is_slow = s->g->slow_parts == PARTS_TRIED;
     s->g->slow_parts %= PARTS_TRIED;
     return status;
@@ -563,10 +564,11 @@ static int gather_take_targets(struct stage *s, size_t targets, struct error *e)
     int status = DELTAFS_OK;
 
     int is_parted = gather_is_parted(s);
+    uint64_t now = is_parted ? thread_clock() : 0;
     for (size_t at = 0; status == DELTAFS_OK && at < targets && !s->is_full;) {
         s->is_parted = is_parted && !s->g->is_slow;
         if (s->is_parted) {
-            status = gather_take_parted(s, &t[at++], e);
+            status = gather_take_parted(s, &t[at++], &now, e);
             continue;
         }
         size_t count = 0, total = 0, most = s->g->is_slow ? PIECES_MAX : PIECES_NEAR;
