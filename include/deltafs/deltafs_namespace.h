@@ -6,7 +6,8 @@
  * when it opened the namespace, and its own changes. It never sees a part of a commit.
  *
  * The conventions of deltafs.h apply. A handle may be used by one thread at a time, together with the files and lists
- * that were opened with it. No call is collective.
+ * that were opened with it. No call is collective. With deltafs_mpi_namespace_open (deltafs_mpi.h), the ranks of a job
+ * can share a namespace; that has rules of its own.
  *
  * Paths
  *  - A path is a path within the namespace. It begins at its root, with or without a '/'.

@@ -4,9 +4,11 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include "test_mpi_check.h"
 
@@ -383,6 +385,45 @@ static void test_private(void)
     close_ns();
 }
 
+static void limit_files(rlim_t bytes)
+{
+    struct rlimit limit;
+
+    getrlimit(RLIMIT_FSIZE, &limit);
+    limit.rlim_cur = bytes == 0 ? limit.rlim_max : bytes;
+    setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+/* One rank cannot write: no rank commits, or changes anything any more. */
+static void test_failed_commit(void)
+{
+    int is_limited = check_rank == check_ranks - 1;
+
+    open_shared("failed");
+    IS(deltafs_namespace_create(ns, path_of("/before%d", check_rank, 0), 0644, O_EXCL), DELTAFS_OK);
+    IS(deltafs_namespace_commit(ns), DELTAFS_OK);
+    for (int i = 0; i < 50; i++)
+        write_file(path_of("/%d.%d", check_rank, i), O_RDWR | O_CREAT | O_EXCL, i, 1000);
+    barrier();
+    signal(SIGXFSZ, SIG_IGN);
+    if (is_limited)
+        limit_files(100);
+    int status = deltafs_namespace_commit(ns);
+    CHECK(status == DELTAFS_ERR_NO_SPACE || status == DELTAFS_ERR_IO);
+    IS(deltafs_namespace_mkdir(ns, path_of("/after%d", check_rank, 0), 0755), status);
+    IS(deltafs_namespace_close(ns), status);
+    if (is_limited)
+        limit_files(0);
+    open_shared("failed");
+    for (int i = 0; i < check_ranks; i++)
+        IS(stat_of(path_of("/before%d", i, 0)), DELTAFS_OK);
+    IS(stat_of(path_of("/after%d", check_rank, 0)), DELTAFS_ERR_NOT_FOUND);
+    CHECK(entries_of("/") == check_ranks);
+    barrier();
+    IS(deltafs_namespace_mkdir(ns, path_of("/after%d", check_rank, 0), 0755), DELTAFS_OK);
+    close_ns();
+}
+
 static void test_errors(void)
 {
     deltafs_options *o = check_options("memory=33M");
@@ -422,6 +463,7 @@ int main(int argc, char **argv)
     if (check_ranks > 3) /* takes longer */
         test_full();
     test_private();
+    test_failed_commit();
     test_errors();
     return check_end();
 }
