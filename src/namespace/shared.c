@@ -727,9 +727,9 @@ int shared_close(deltafs_namespace *ns)
     int status = shared_commit(ns);
     if (status != DELTAFS_OK)
         e = ns->error;
-    transport->leave(ctx);
     free_both(ns, status, &e);
     status = collective_agree(&group, &e); /* all have closed their tables */
+    transport->leave(ctx);
     transport->destroy(ctx);
     return error_of_thread(status, &e);
 }

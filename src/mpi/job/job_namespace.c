@@ -76,9 +76,12 @@ static int share_store(struct namespace_link *l, deltafs_namespace *store, delta
         if (client)
             tables.buffer.bytes = NULL;
     }
+    /* Other ranks may have begun already: only one of this rank's threads must answer them. */
+    pthread_mutex_lock(&l->other.lock);
     if (e->status == DELTAFS_OK)
         namespace_link_start(l, client);
     mpi_agree(&l->group, e);
+    pthread_mutex_unlock(&l->other.lock);
     free(tables.buffer.bytes);
     if (e->status == DELTAFS_OK)
         *out = client;
