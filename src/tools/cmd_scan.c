@@ -24,9 +24,9 @@ static int scan_record(const struct deltafs_record *record, void *arg)
 {
     struct printing *s = arg;
 
-    print_record(&s->p, record);
+    int status = print_copied(&s->p, record);
     progress_add(&s->bar, 1);
-    return print_flush(&s->p) != DELTAFS_OK || ferror(stdout); /* no use to go on */
+    return status != DELTAFS_OK || ferror(stdout); /* no use to go on */
 }
 
 /* Print a range of keys that are texts: A, A:B, A: or :B. */
@@ -78,6 +78,7 @@ static int scan_print(const struct scan *s, deltafs_dir *d)
     progress_begin(&out.bar, stat.records, is_all && !isatty(STDOUT_FILENO));
     status = scan_records(s, &k, d, &out);
     progress_end(&out.bar);
+    print_flush(&out.p);
     if (status != DELTAFS_OK)
         code = text_fail(text_exit_code(status), "%s", deltafs_errmsg(NULL));
     if (print_end(&out.p) != DELTAFS_OK)

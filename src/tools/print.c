@@ -459,7 +459,7 @@ int print_flush(struct printer *p)
     for (size_t i = 0; i < p->pendings && p->status == DELTAFS_OK; i++)
         print_row(p, &row[i]);
     line_flush(p);
-    p->pendings = 0;
+    p->pendings = p->held_size = 0;
     return p->status;
 }
 
@@ -478,6 +478,34 @@ void print_records(struct printer *p, const struct deltafs_record *r, size_t n)
         if (p->pendings == PRINT_AT_ONCE)
             print_flush(p);
     }
+}
+
+static const void *print_hold(struct printer *p, const void *bytes, size_t n)
+{
+    uint8_t *to = p->held + p->held_size;
+
+    if (n > 0)
+        memcpy(to, bytes, n);
+    p->held_size += n;
+    return to;
+}
+
+int print_copied(struct printer *p, const struct deltafs_record *r)
+{
+    const size_t size = r->size + r->key_size;
+    struct deltafs_record copy = *r;
+
+    if (!p->columns || size > sizeof p->held) {
+        print_record(p, r);
+        return print_flush(p);
+    }
+    if (size > sizeof p->held - p->held_size)
+        print_flush(p);
+    copy.value = print_hold(p, r->value, r->size);
+    if (r->key_bytes)
+        copy.key_bytes = print_hold(p, r->key_bytes, r->key_size);
+    print_record(p, &copy);
+    return p->status;
 }
 
 int print_end(struct printer *p)

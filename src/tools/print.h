@@ -6,6 +6,7 @@
 #include <deltafs/deltafs_query.h>
 
 #define PRINT_AT_ONCE 1024 /* records */
+#define PRINT_HELD    (32u << 10)
 #define PRINT_LINE    4096 /* characters, more than any number has */
 
 enum print_format {
@@ -36,6 +37,8 @@ struct printer {
     deltafs_columns *columns;
     struct deltafs_record pending[PRINT_AT_ONCE];
     size_t pendings;
+    uint8_t held[PRINT_HELD]; /* copies of their bytes */
+    size_t held_size;
     int status;
 };
 
@@ -64,6 +67,8 @@ int print_schema(struct printer *p, const char *schema);
 void print_record(struct printer *p, const struct deltafs_record *record);
 void print_records(struct printer *p, const struct deltafs_record *record, size_t n);
 int print_flush(struct printer *p);
+/* The same for a record that does not stay. */
+int print_copied(struct printer *p, const struct deltafs_record *record);
 int print_end(struct printer *p);
 
 #endif

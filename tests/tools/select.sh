@@ -103,3 +103,21 @@ expect 3 "$deltafs" select "$work/damaged" --format csv
 printf 'key,epoch,a\n5,1,16777216\n' >"$work/wanted"
 same "$work/wanted" "$work/out" "what is not damaged"
 says "p00000000.data"
+
+# ---- scan prints the same columns, of more and larger records than it prints at once
+
+for bytes in 4 100 20000 40000; do
+    "$PYTHON3" -c 'import sys
+bytes = int(sys.argv[1])
+for key in range(4000 if bytes < 1000 else 7):
+    print(1, key, (key % 256).to_bytes(1, "little").hex() + "ff" * (bytes - 1))' $bytes |
+        "$put_records" "$work/r$bytes" "schema=a:u1,b:V$((bytes - 1))" sync=none || fail put_records
+    "$deltafs" attr "$work/r$bytes" twice==2*a || fail attr
+    expect 0 "$deltafs" scan "$work/r$bytes" --fields twice,a --format csv
+    mv "$work/out" "$work/wanted"
+    expect 0 "$deltafs" select "$work/r$bytes" --fields twice,a --format csv
+    same "$work/wanted" "$work/out" "scan and select of values of $bytes bytes"
+    awk -F , 'NR > 1 && ($1 != NR - 2 || $3 != 2 * ($1 % 256) || $4 != $1 % 256) { exit 1 }' "$work/out" ||
+        fail "rows of values of $bytes bytes"
+    [ "$(wc -l <"$work/out")" -gt 7 ] || fail "too few rows of values of $bytes bytes"
+done

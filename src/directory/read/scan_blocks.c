@@ -79,7 +79,7 @@ static int hold_reserve(struct block_scan *s, struct error *e)
     if (status == DELTAFS_OK)
         status = buffer_reserve(&s->base, (s->base_count + l->run_count) * sizeof(uint32_t), "a scan", e);
     if (status == DELTAFS_OK)
-        status = buffer_reserve(&s->refs, (s->ref_count + l->count) * sizeof(struct ref), "a scan", e);
+        status = buffer_reserve(&s->refs, (s->ref_count + l->block_count) * sizeof(struct ref), "a scan", e);
     if (status == DELTAFS_OK)
         status = buffer_reserve(&s->held, (s->held_count + 1) * sizeof(struct held), "a scan", e);
     if (status != DELTAFS_OK)
