@@ -37,7 +37,7 @@
  *    without the umask.
  *  - Creating or removing an entry does not change the times of its folder. Reading does not change the access time.
  *  - There are no hard links and no special files. A file has at most 8 MiB.
- *  - Deleted bytes keep their storage.
+ *  - Deleted bytes keep their storage until deltafs_namespace_collect.
  *
  * Statuses
  *  - deltafs_namespace_errno has the error number of POSIX for each status, deltafs_errmsg(NULL) the message.
@@ -328,6 +328,26 @@ DELTAFS_API int deltafs_snapshot_conflicts_open(size_t count, const char *const 
 DELTAFS_API int deltafs_snapshot_paths_next(deltafs_snapshot_paths *paths, const char **path);
 /* Free the list; NULL is fine. Can be called at any time. */
 DELTAFS_API int deltafs_snapshot_paths_close(deltafs_snapshot_paths *paths);
+
+/* ---- Collecting ---- */
+
+struct deltafs_namespace_collected {
+    size_t struct_size;    /* see convention 7 of deltafs.h */
+    uint64_t pins;         /* that the namespace has */
+    int is_kept;           /* whether a pin keeps all: of a snapshot that is being published, or was not finished */
+    uint64_t bytes_before; /* stored, of the bytes of files */
+    uint64_t bytes_after;
+};
+
+/* Remove the bytes of files that neither the namespace at `path` as it is now, nor a pin needs: those that were
+ * overwritten, truncated or removed. Bytes that are left are copied if a quarter of those beside them, or more, is
+ * removed; this needs storage for the copy, and a file system that can exchange two names. All names of the namespace
+ * are read, and memory is needed for each chunk that is kept (16 bytes). `out` may be NULL.
+ *
+ * DELTAFS_ERR_BUSY: a process has the namespace open for writing. None can open it so meanwhile. A reader that opened
+ * the namespace before something was removed may not be able to read the bytes of that any more
+ * (DELTAFS_ERR_DAMAGED). */
+DELTAFS_API int deltafs_namespace_collect(const char *path, struct deltafs_namespace_collected *out);
 
 #ifdef __cplusplus
 }

@@ -5,10 +5,13 @@
 #include "base/uuid.h"
 #include "directory/format/manifest.h"
 #include "directory/serial.h"
+#include "io/lease.h"
 #include "namespace/own_table.h"
 
 /* So many tables are asked whether somebody writes them: more would take a job of many writers too long. */
 #define TRIES_MAX 4
+
+#define COPY_MEMORY (16u << 20)
 
 /* ---- Options ---- */
 
@@ -105,10 +108,27 @@ int own_table_open(struct own_table *own, struct io *io, const char *path, const
         status = own_take(own, get_u64(random), e);
     if (status == DELTAFS_OK && !own->dir)
         status = own_create(own, (get_u64(random) ^ get_u64(random + 8)) | 1, e);
+    if (status == DELTAFS_OK && lease_may_be_held(io, path, deltafs_private_options_number(own->options, OPTION_LEASE)))
+        status =
+            error_set(e, DELTAFS_ERR_BUSY,
+                      "%s: what it does not need is being collected ('deltafs snapshot gc'); try again when that is "
+                      "done",
+                      path);
     if (status == DELTAFS_OK)
         raise_label(own->dir, label);
     else
         own->number = 0;
+    return status;
+}
+
+int own_table_create_data(const char *path, const deltafs_options *given, deltafs_dir **out, struct error *e)
+{
+    struct own_table own = {.options = NULL};
+    int status = own_options(&own, given, COPY_MEMORY, e);
+
+    if (status == DELTAFS_OK)
+        status = serial_open_directory(path, own.options, 0, 0, out, e);
+    deltafs_options_destroy(own.options);
     return status;
 }
 

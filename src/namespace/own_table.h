@@ -17,6 +17,7 @@ struct own_table {
 
 /* Take over a table that nobody writes, or create one. `memory` is for the table, and as much for its data. *label is
  * raised to that of the table's last commit. own_table_close in any case. */
+/* DELTAFS_ERR_BUSY: the namespace is being collected. */
 int own_table_open(struct own_table *own, struct io *io, const char *path, const deltafs_options *given,
                    uint64_t memory, uint64_t *label, struct error *e);
 /* Close all. Returns the first error. */
@@ -29,5 +30,8 @@ int own_table_put(struct own_table *own, uint64_t key, const struct entry *entry
 /* Commit the chunks, if there are any; or the entries. */
 int own_table_commit_data(struct own_table *own, uint64_t label, struct error *e);
 int own_table_commit(struct own_table *own, uint64_t label, struct error *e);
+
+/* Create data that is not that of the own table; closed by deltafs_close. */
+int own_table_create_data(const char *path, const deltafs_options *given, deltafs_dir **out, struct error *e);
 
 #endif

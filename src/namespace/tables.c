@@ -335,15 +335,26 @@ static int table_open_data(const struct tables *t, struct table *table, struct e
     return status;
 }
 
+static int get_chunk(const struct tables *t, struct table *table, uint64_t key, deltafs_records **records,
+                     struct error *e)
+{
+    int status = table_open_data(t, table, e);
+
+    return status == DELTAFS_OK ? error_of_call(deltafs_get(table->data, key, NULL, records), e) : status;
+}
+
 int tables_read_chunk(struct tables *t, const struct entry_id *place, size_t size, void *bytes, struct error *e)
 {
     struct table *table = tables_find(t, place->table);
     deltafs_records *records = NULL;
     char path[PATH_ROOM];
 
-    int status = table ? table_open_data(t, table, e) : DELTAFS_ERR_NOT_FOUND;
-    if (status == DELTAFS_OK)
-        status = error_of_call(deltafs_get(table->data, place->number, NULL, &records), e);
+    int status = table ? get_chunk(t, table, place->number, &records, e) : DELTAFS_ERR_NOT_FOUND;
+    if (status == DELTAFS_ERR_CHANGED) { /* by a collection */
+        deltafs_close(table->data);
+        table->data = NULL;
+        status = get_chunk(t, table, place->number, &records, e);
+    }
     if (status == DELTAFS_OK && records->count == 1 && records->record[0].size == size)
         memcpy(bytes, records->record[0].value, size);
     else if (status == DELTAFS_OK || status == DELTAFS_ERR_NOT_FOUND)

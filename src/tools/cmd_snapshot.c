@@ -349,9 +349,37 @@ static const struct command cmd_snapshot_diff = {.name = "diff",
                                                  .option = registry_options,
                                                  .run = diff_run};
 
-static const struct command *const subs[] = {
-    &cmd_snapshot_publish,   &cmd_snapshot_list,  &cmd_snapshot_show,     &cmd_snapshot_diff,
-    &cmd_snapshot_conflicts, &cmd_snapshot_merge, &cmd_snapshot_withdraw, NULL};
+/* ---- gc ---- */
+
+static int gc_one(void *values, const char *path)
+{
+    struct deltafs_namespace_collected c = {.struct_size = sizeof c};
+    int code = text_of_call(deltafs_namespace_collect(path, &c));
+
+    (void)values;
+    if (code != EXIT_OK)
+        return code;
+    if (c.is_kept)
+        text_say("%s: all is kept, for a snapshot that is being published, or was not finished", path);
+    else
+        text_say("%s: %" PRIu64 " bytes freed, %" PRIu64 " kept", path,
+                 c.bytes_before > c.bytes_after ? c.bytes_before - c.bytes_after : 0, c.bytes_after);
+    return EXIT_OK;
+}
+
+static const struct command cmd_snapshot_gc = {
+    .name = "gc",
+    .usage = "NS...",
+    .text = "Free the bytes of files that neither the namespace nor a snapshot needs. Nobody may write meanwhile.",
+    .missing = "NS is missing",
+    .least = 1,
+    .size = sizeof(struct registries),
+    .option = registry_options,
+    .each = gc_one};
+
+static const struct command *const subs[] = {&cmd_snapshot_publish,  &cmd_snapshot_list,      &cmd_snapshot_show,
+                                             &cmd_snapshot_diff,     &cmd_snapshot_conflicts, &cmd_snapshot_merge,
+                                             &cmd_snapshot_withdraw, &cmd_snapshot_gc,        NULL};
 
 const struct command cmd_snapshot = {
     .name = "snapshot",

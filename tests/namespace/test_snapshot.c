@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "history.h"
+#include "io/lease.h"
 #include "unit_kth.h"
 #include "unit_namespace.h"
 
@@ -128,6 +129,11 @@ static void arguments(void **state)
     ns = open_ns(one[0], O_RDONLY);
     CHECK_IS(deltafs_namespace_mkdir(ns, "/new", 0700), DELTAFS_ERR_MODE);
     close_ns(ns);
+    CHECK_IS(deltafs_namespace_collect(NULL, NULL), DELTAFS_ERR_INVALID);
+    CHECK_IS(deltafs_namespace_collect(path, NULL), DELTAFS_OK);
+    ns = open_ns(path, O_RDWR);
+    CHECK_IS(deltafs_namespace_collect(path, NULL), DELTAFS_ERR_BUSY);
+    close_ns(ns);
     withdraw("args");
     CHECK_IS(deltafs_snapshot_withdraw(one[0]), DELTAFS_ERR_NOT_FOUND);
     CHECK_IS(count_pins(path), 0);
@@ -218,6 +224,45 @@ static void what_is_missing(void **state)
     withdraw("missing");
 }
 
+/* While a namespace is collected, nobody writes to it or publishes it; while somebody writes, it is not collected. */
+static void collected_alone(void **state)
+{
+    const char *path = unit_path("alone");
+    struct deltafs_namespace_collected c = {.struct_size = sizeof c};
+    struct io io = io_default();
+    struct lease lease;
+    struct error e;
+    deltafs_namespace *ns = new_ns("alone"), *reader;
+
+    (void)state;
+    put_file(ns, "/file", "text");
+    put_file(ns, "/gone", "text");
+    CHECK_IS(deltafs_namespace_commit(ns), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_collect(path, &c), DELTAFS_ERR_BUSY);
+    reader = open_ns(path, O_RDONLY);
+    CHECK_IS(deltafs_namespace_unlink(ns, "/gone"), DELTAFS_OK);
+    close_ns(ns);
+
+    CHECK_IS(lease_take(&lease, &io, path, 1000, 0, &e), DELTAFS_OK);
+    CHECK_IS(try_open(path, O_RDWR, "32M", &ns), DELTAFS_ERR_BUSY);
+    CHECK_IS(deltafs_snapshot_publish(path, named("alone")), DELTAFS_ERR_BUSY);
+    CHECK_IS(count_pins(path), 0);
+    CHECK_IS(lease_drop(&lease, &e), DELTAFS_OK);
+    publish(path, "alone");
+    CHECK_IS(deltafs_namespace_collect(path, &c), DELTAFS_OK);
+    CHECK(c.pins == 1 && !c.is_kept && c.bytes_before > c.bytes_after && c.bytes_after > 0);
+    /* A reader that has not read from the data yet, and one that has. */
+    check_file(reader, "/file", "text");
+    ns = open_ns(path, O_RDWR);
+    put_file(ns, "/more", "text");
+    CHECK_IS(deltafs_namespace_unlink(ns, "/more"), DELTAFS_OK);
+    close_ns(ns);
+    CHECK_IS(deltafs_namespace_collect(path, &c), DELTAFS_OK);
+    check_file(reader, "/file", "text");
+    close_ns(reader);
+    withdraw("alone");
+}
+
 /* ---- Failing operations ---- */
 
 static int publish_kth(const char *path)
@@ -252,6 +297,11 @@ static int view_kth(const char *path)
     if (status == DELTAFS_OK)
         deltafs_namespace_close(ns);
     return status;
+}
+
+static int collect_kth(const char *path)
+{
+    return deltafs_namespace_collect(path, NULL);
 }
 
 static int exists(const char *name)
@@ -327,6 +377,7 @@ static void every_operation_fails(void **state)
     fail_each(path, publish_kth, 0);
     fail_each(path, withdraw_kth, 1);
     fail_each(path, merge_kth, 0);
+    fail_each(path, collect_kth, 0);
     fail_each(path, view_kth, 0);
 }
 
@@ -352,8 +403,8 @@ static void merged_histories(void **state)
         CHECK_IS(tree_new(root, below, TREE_FOLDER, 0700, NULL), DELTAFS_OK);
         CHECK_IS(tree_new(base, below, TREE_FOLDER, 0700, NULL), DELTAFS_OK);
         struct rng again = r;
-        history_run(&again, 150, below, NULL, base);
-        history_run(&r, 150, below, ns, root);
+        history_run(&again, 150, below, 1, NULL, base);
+        history_run(&r, 150, below, 1, ns, root);
     }
     close_ns(ns);
     publish(unit_path("history"), "base0");
@@ -361,7 +412,7 @@ static void merged_histories(void **state)
         snprintf(below, sizeof below, "/p%u", k);
         ns = open_view(unit_path("part%u", k), O_RDWR | O_CREAT, named("base0"), NULL, DELTAFS_SNAPSHOT_NEWEST);
         tree_check(base, "/", ns);
-        history_run(&r, 200, below, ns, root);
+        history_run(&r, 200, below, 1, ns, root);
         tree_check(root, below, ns);
         close_ns(ns);
         CHECK_IS(deltafs_snapshot_publish(unit_path("part%u", k), inputs[k]), DELTAFS_OK);
@@ -384,12 +435,22 @@ static void merged_histories(void **state)
     /* And on top of a merge, as in any namespace. */
     ns = open_view(unit_path("top"), O_RDWR | O_CREAT, named("merge1"), named("merge2"), DELTAFS_SNAPSHOT_LAST);
     for (unsigned i = 0; i < 3; i++) {
-        history_run(&r, 200, "", ns, root);
+        history_run(&r, 200, "", 1, ns, root);
         tree_check(root, "/", ns);
         close_ns(ns);
         ns = open_ns(unit_path("top"), O_RDWR);
         tree_check(root, "/", ns);
     }
+    close_ns(ns);
+    for (unsigned k = 0; k < PARTS; k++)
+        CHECK_IS(deltafs_namespace_collect(unit_path("part%u", k), NULL), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_collect(unit_path("history"), NULL), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_collect(unit_path("top"), NULL), DELTAFS_OK);
+    ns = open_ns(unit_path("top"), O_RDONLY);
+    tree_check(root, "/", ns);
+    close_ns(ns);
+    ns = open_ns(named("base0"), O_RDONLY);
+    tree_check(base, "/", ns);
     close_ns(ns);
     tree_destroy(root);
     tree_destroy(base);
@@ -405,9 +466,9 @@ static int setup(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(arguments), cmocka_unit_test(created_at_once),
-                                       cmocka_unit_test(what_is_missing), cmocka_unit_test(every_operation_fails),
-                                       cmocka_unit_test(merged_histories)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(arguments),       cmocka_unit_test(created_at_once),       cmocka_unit_test(what_is_missing),
+        cmocka_unit_test(collected_alone), cmocka_unit_test(every_operation_fails), cmocka_unit_test(merged_histories)};
 
     return cmocka_run_group_tests(tests, setup, unit_teardown) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

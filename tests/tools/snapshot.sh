@@ -284,3 +284,71 @@ run snapshot withdraw second@v2
 [ "$(find busy | wc -l)" -eq 2 ] || fail "left in the registry: $(find busy)"
 expect 3 "$deltafs" ns ls reg@v1:/
 says "there is no such snapshot"
+
+# ---- A snapshot keeps its bytes, whatever happens to its files, and gives them back ----
+stored() {
+    find "$1" -type f -path '*.data/*' -printf '%s\n' | awk '{ n += $1 } END { print n + 0 }'
+}
+
+run ns create g
+head -c 1500000 /dev/urandom >random0
+run ns cp random0 g:/
+for i in 1 2 3; do head -c 300000 /dev/urandom >random$i; done
+run ns cp random1 random2 random3 g:/
+run snapshot --registry reg publish g whole
+run ns cp random3 g:/random1
+run ns rm g:/random2
+: >empty
+run ns cp empty g:/random3
+run snapshot gc g
+run snapshot gc g
+for i in 1 2 3; do
+    run ns cat reg@whole:/random$i
+    same out random$i "a snapshot has lost bytes"
+done
+run ns cat g:/random1
+same out random3 "a collection has lost bytes"
+run ns cat g:/random0
+same out random0 "a collection has lost bytes of a large file"
+[ "$(stored g)" -gt 2700000 ] || fail "bytes of a snapshot are gone: $(stored g)"
+# On top of it, another name for the same bytes.
+run ns create above --on reg@whole
+run ns mv above:/random2 above:/other
+run ns rm above:/random3
+run snapshot --registry reg withdraw whole
+run snapshot gc g
+run ns cat above:/other
+same out random2 "a namespace on a snapshot has lost bytes"
+rm -r above
+rm "$(grep -l "holder=.*/above " g/PIN.*)"
+run snapshot gc g
+stdout_has "g: "
+run ns cat g:/random0
+same out random0 "a collection has lost bytes of a large file"
+run ns rm g:/random0
+run snapshot gc g
+if [ "$(stored g)" -gt 400000 ]; then
+    fail "bytes that nothing needs: $(stored g); $(cat out)"
+fi
+run ns cat g:/random1
+same out random3 "a collection has lost bytes"
+# What nothing needs at all goes as a whole, and comes again.
+run ns rm g:/random1
+run snapshot gc g
+[ "$(stored g)" -eq 0 ] || fail "bytes of no file: $(stored g)"
+run ns cp random1 g:/
+run ns cat g:/random1
+same out random1 "a file after a collection differs"
+# A pin that is not finished keeps all.
+run ns rm g:/random1
+printf '%s' "" >g/PIN.00000000-0000-4000-8000-000000000000
+run snapshot gc g
+stdout_has "all is kept"
+rm g/PIN.*
+run snapshot gc g
+[ "$(stored g)" -eq 0 ] || fail "bytes of no file: $(stored g)"
+expect 3 "$deltafs" snapshot gc none
+says "there is no such namespace"
+expect 3 "$deltafs" snapshot gc reg
+says "is no namespace"
+[ ! -e reg/LEASE ] || fail "a lease in what is no namespace"

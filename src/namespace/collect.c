@@ -1,0 +1,427 @@
+/* Collection: the bytes of files that neither the namespace as it is now, nor a pin needs, are removed.
+ *
+ * Nobody writes meanwhile: the collector takes the lease of the namespace's folder, and then finds every table free; a
+ * writer takes its table first, and then finds the folder's lease free. In the same way it keeps out who publishes.
+ *
+ * All records of all tables are read, in the order of their keys, so that those of one name come together. A record of
+ * a file is needed if it is the newest of its entry now, or of its table at the limit of a pin. Of these the places of
+ * chunks are collected. Then the data of each table loses the chunks that have no such place: if that are all, it is
+ * removed; if it is a quarter or more, the others are copied to new data beside it, and the two exchange their names.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "base/number.h"
+#include "base/sized.h"
+#include "directory/read/iter.h"
+#include "io/lease.h"
+#include "namespace/head.h"
+#include "namespace/pin.h"
+#include "namespace/snapshot.h"
+
+#define COPY_LEAST 4 /* data is copied if at least this part of its chunks is not needed */
+#define COPY_NAME  ".new"
+
+/* A record of the name that is looked at. */
+struct version {
+    size_t table;
+    uint64_t label;
+    struct entry_id parent;
+    struct inode inode;
+    size_t name_size;
+    char name[ENTRY_NAME_MAX];
+};
+
+struct source {
+    deltafs_iter *iter;
+    const struct deltafs_record *record; /* NULL: no more */
+};
+
+struct collection {
+    struct snapshot_call *call;
+    const char *path;
+    struct tables tables;
+    struct pins pins;
+    struct source *source; /* of each table */
+    struct version *version;
+    size_t versions, version_room;
+    struct entry_id *place; /* that are needed */
+    size_t places, place_room;
+    struct deltafs_namespace_collected result;
+};
+
+/* ---- Places ---- */
+
+static int add_place(struct collection *c, const struct entry_id *place)
+{
+    int status =
+        memory_extend(NULL, &c->place, c->places, &c->place_room, sizeof *c->place, "places of files", &c->call->error);
+
+    if (status == DELTAFS_OK)
+        c->place[c->places++] = *place;
+    return status;
+}
+
+/* Chunks with keys that follow each other. A format with other places must be followed here, or bytes are lost. */
+_Static_assert(FILE_MAX == 8u << 20, "collect.c: add_file finds the chunks of a file, as the format describes them");
+
+static int add_file(struct collection *c, const struct inode *file)
+{
+    struct entry_id at = file->data;
+    int status = DELTAFS_OK;
+
+    for (uint64_t k = 0; k * CHUNK_SIZE < file->size && status == DELTAFS_OK; k++, at.number++)
+        status = add_place(c, &at);
+    return status;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct entry_id *x = a, *y = b;
+
+    return compare_two(x->table, y->table, x->number, y->number);
+}
+
+static void sort_places(struct collection *c)
+{
+    size_t n = 0;
+
+    if (c->places > 0)
+        qsort(c->place, c->places, sizeof *c->place, compare_places);
+    for (size_t i = 0; i < c->places; i++)
+        if (n == 0 || !id_is_same(&c->place[i], &c->place[n - 1]))
+            c->place[n++] = c->place[i];
+    c->places = n;
+}
+
+/* ---- What is needed ---- */
+
+static int is_same_entry(const struct version *a, const struct version *b)
+{
+    return id_is_same(&a->inode.id, &b->inode.id) && id_is_same(&a->parent, &b->parent) &&
+           a->name_size == b->name_size && memcmp(a->name, b->name, a->name_size) == 0;
+}
+
+/* Whether no version is newer, of those of the same entry in any table, or in the same table up to a limit. */
+static int is_newest(const struct collection *c, const struct version *v, int is_any_table, uint64_t limit)
+{
+    for (const struct version *w = c->version; w < c->version + c->versions; w++)
+        if (w->inode.stamp > v->inode.stamp && (is_any_table || (w->table == v->table && w->label <= limit)) &&
+            is_same_entry(v, w))
+            return 0;
+    return 1;
+}
+
+static int is_needed(const struct collection *c, const struct version *v)
+{
+    uint64_t table = c->tables.table[v->table].number;
+
+    if (is_newest(c, v, 1, 0))
+        return 1;
+    for (const struct layer_table *p = c->pins.table; p < c->pins.table + c->pins.count; p++)
+        if (p->number == table && p->limit >= v->label && is_newest(c, v, 0, p->limit))
+            return 1;
+    return 0;
+}
+
+/* Whether it is a table here, not of what is below the namespace. */
+static int is_own(const struct collection *c, uint64_t table)
+{
+    for (size_t i = 0; i < c->tables.count; i++)
+        if (c->tables.table[i].number == table)
+            return 1;
+    return 0;
+}
+
+static int note_versions(struct collection *c)
+{
+    int status = DELTAFS_OK;
+
+    for (const struct version *v = c->version; v < c->version + c->versions && status == DELTAFS_OK; v++) {
+        const struct inode *i = &v->inode;
+        if (i->type != ENTRY_FILE || i->size == 0 || !is_own(c, i->data.table) || !is_needed(c, v))
+            continue;
+        status = add_file(c, i);
+    }
+    return status;
+}
+
+/* ---- Reading all records ---- */
+
+static int next_record(struct collection *c, struct source *s)
+{
+    return error_of_call(deltafs_iter_next(s->iter, &s->record), &c->call->error);
+}
+
+static int add_version(struct collection *c, size_t table)
+{
+    const struct deltafs_record *record = c->source[table].record;
+    struct entry entry;
+    int status = table_decode(&c->tables.table[table], record, &entry, &c->call->error);
+
+    if (status == DELTAFS_OK)
+        status = memory_extend(NULL, &c->version, c->versions, &c->version_room, sizeof *c->version,
+                               "versions of a name", &c->call->error);
+    if (status != DELTAFS_OK)
+        return status;
+    struct version *v = &c->version[c->versions++];
+    *v = (struct version){.table = table,
+                          .label = record->label,
+                          .parent = entry.parent,
+                          .inode = entry.inode,
+                          .name_size = entry.name_size};
+    memcpy(v->name, entry.name, entry.name_size);
+    return DELTAFS_OK;
+}
+
+static int open_sources(struct collection *c)
+{
+    int status = DELTAFS_OK;
+
+    c->source = calloc(c->tables.count + 1, sizeof *c->source);
+    if (!c->source)
+        return error_no_memory(&c->call->error, c->tables.count * sizeof *c->source, "tables");
+    for (size_t i = 0; i < c->tables.count && status == DELTAFS_OK; i++) {
+        const struct table_reader *r = c->tables.table[i].reader;
+        if (!r)
+            continue;
+        status = error_of_call(iter_open_by_key(r->dir, 0, UINT64_MAX, &c->source[i].iter), &c->call->error);
+        if (status == DELTAFS_OK)
+            status = next_record(c, &c->source[i]);
+    }
+    return status;
+}
+
+/* Collect the versions of the least key that is left; none: all were read. */
+static int next_key(struct collection *c)
+{
+    const struct source *least = NULL, *end = c->source + c->tables.count;
+    int status = DELTAFS_OK;
+
+    c->versions = 0;
+    for (const struct source *s = c->source; s < end; s++)
+        if (s->record && (!least || s->record->key < least->record->key))
+            least = s;
+    uint64_t key = least ? least->record->key : 0;
+    for (struct source *s = c->source; least && s < end; s++)
+        while (status == DELTAFS_OK && s->record && s->record->key == key) {
+            status = add_version(c, (size_t)(s - c->source));
+            if (status == DELTAFS_OK)
+                status = next_record(c, s);
+        }
+    return status;
+}
+
+static int find_needed(struct collection *c)
+{
+    int status = open_sources(c);
+
+    while (status == DELTAFS_OK) {
+        status = next_key(c);
+        if (status != DELTAFS_OK || c->versions == 0)
+            break;
+        status = note_versions(c);
+    }
+    for (size_t i = 0; c->source && i < c->tables.count; i++)
+        deltafs_iter_close(c->source[i].iter);
+    sort_places(c);
+    return status;
+}
+
+/* ---- Removing ---- */
+
+/* Copy chunks with these places to new data, in one epoch. */
+static int copy_chunks(struct collection *c, deltafs_dir *from, const struct entry_id *place, size_t count,
+                       const char *path)
+{
+    struct error *e = &c->call->error;
+    deltafs_dir *to = NULL;
+    uint64_t label = 0;
+    int status = error_of_call(deltafs_last_label(from, &label), e);
+
+    if (status == DELTAFS_OK)
+        status = own_table_create_data(path, c->call->options, &to, e);
+    for (size_t i = 0; i < count && status == DELTAFS_OK; i++) {
+        deltafs_records *records = NULL;
+        status = error_of_call(deltafs_get(from, place[i].number, NULL, &records), e);
+        if (status == DELTAFS_OK)
+            status = error_of_call(
+                deltafs_append(to, place[i].number, records->record[0].value, records->record[0].size), e);
+        deltafs_records_destroy(records);
+    }
+    if (status == DELTAFS_OK)
+        status = error_of_call(deltafs_epoch_end(to, label), e);
+    int closed = error_of_call(deltafs_close(to), error_after(status, e));
+    return error_first(status, closed);
+}
+
+/* Put smaller data in the place of the old. */
+static int replace_data(struct collection *c, deltafs_dir *from, const char *path, const struct entry_id *place,
+                        size_t count)
+{
+    char beside[PATH_ROOM];
+    struct stat st;
+
+    if (snprintf(beside, sizeof beside, "%s" COPY_NAME, path) >= (int)sizeof beside)
+        return error_set(&c->call->error, DELTAFS_ERR_NAME, "%s: the path is too long", path);
+    int status = DELTAFS_OK;
+    if (lstat(beside, &st) == 0) /* of a collection that was interrupted */
+        status = error_of_call(deltafs_remove(beside), &c->call->error);
+    if (status == DELTAFS_OK)
+        status = copy_chunks(c, from, place, count, beside);
+    if (status == DELTAFS_OK)
+        status = io_exchange(&c->call->io, beside, path, &c->call->error);
+    if (status == DELTAFS_OK && c->call->sync)
+        status = io_sync_parent(&c->call->io, path, &c->call->error);
+    int removed = lstat(beside, &st) == 0 ? error_of_call(deltafs_remove(beside), error_after(status, &c->call->error))
+                                          : DELTAFS_OK;
+    return error_first(status, removed);
+}
+
+/* Where the places of a table begin. */
+static size_t first_place(const struct collection *c, uint64_t table)
+{
+    size_t low = 0, high = c->places;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (c->place[middle].table < table)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static int bytes_of(struct collection *c, const char *path, uint64_t *bytes)
+{
+    deltafs_dir *dir = NULL;
+    int status = error_of_call(deltafs_open(path, c->call->options, &dir), &c->call->error);
+
+    if (status == DELTAFS_OK)
+        status = error_of_call(deltafs_bytes_stored(dir, bytes), &c->call->error);
+    deltafs_close(dir);
+    return status;
+}
+
+/* Remove what is not needed of the data of a table. */
+static int collect_data(struct collection *c, const char *path, uint64_t table)
+{
+    struct deltafs_stat stat = {.struct_size = sizeof stat};
+    size_t first = first_place(c, table), count = 0;
+    uint64_t before = 0, after = 0;
+    deltafs_dir *dir = NULL;
+    int status = error_of_call(deltafs_open(path, c->call->options, &dir), &c->call->error);
+
+    if (status == DELTAFS_ERR_NOT_FOUND)
+        return DELTAFS_OK;
+    while (first + count < c->places && c->place[first + count].table == table)
+        count++;
+    if (status == DELTAFS_OK)
+        status = error_of_call(deltafs_stat(dir, &stat), &c->call->error);
+    if (status == DELTAFS_OK)
+        status = error_of_call(deltafs_bytes_stored(dir, &before), &c->call->error);
+    int is_kept = count > 0 &&
+                  (stat.records < count || stat.records - count < stat.records / COPY_LEAST || stat.records == count);
+    if (status == DELTAFS_OK && count > 0 && !is_kept)
+        status = replace_data(c, dir, path, c->place + first, count);
+    deltafs_close(dir);
+    if (status == DELTAFS_OK && count == 0)
+        status = error_of_call(deltafs_remove(path), &c->call->error);
+    if (status == DELTAFS_OK && count > 0)
+        status = bytes_of(c, path, &after);
+    c->result.bytes_before += before;
+    c->result.bytes_after += after;
+    return status;
+}
+
+static int collect_tables(struct collection *c)
+{
+    char path[PATH_ROOM];
+    int status = DELTAFS_OK;
+
+    for (size_t i = 0; i < c->tables.count && status == DELTAFS_OK; i++)
+        status = collect_data(c, table_path(path, c->path, c->tables.table[i].number, TABLE_DATA),
+                              c->tables.table[i].number);
+    return status;
+}
+
+/* ---- Public function ---- */
+
+/* With the lease of the folder: whether a table is being written. */
+static int check_writers(struct collection *c)
+{
+    uint64_t seconds = deltafs_private_options_number(c->call->options, OPTION_LEASE), *number = NULL;
+    char path[PATH_ROOM];
+    size_t count = 0;
+    int status = tables_list(&c->call->io, c->path, &number, &count, &c->call->error);
+
+    for (size_t i = 0; i < count && status == DELTAFS_OK; i++)
+        if (lease_may_be_held(&c->call->io, table_path(path, c->path, number[i], ""), seconds))
+            status = error_set(&c->call->error, DELTAFS_ERR_BUSY,
+                               "%s: a process writes to the namespace; collect when that has ended", path);
+    free(number);
+    return status;
+}
+
+/* With the lease of the folder. */
+static int collect(struct collection *c)
+{
+    static const struct layers none = {0};
+    int status = check_writers(c);
+
+    if (status == DELTAFS_OK)
+        status = pins_read(&c->call->io, c->path, &c->pins, &c->call->error);
+    c->result.pins = c->pins.pins;
+    c->result.is_kept = c->pins.keep_all;
+    if (status != DELTAFS_OK || c->pins.keep_all)
+        return status;
+    status = tables_init(&c->tables, &c->call->io, c->path, 0, &none, c->call->options, &c->call->error);
+    if (status == DELTAFS_OK)
+        status = find_needed(c);
+    if (status == DELTAFS_OK)
+        status = collect_tables(c);
+    tables_fini(&c->tables);
+    return status;
+}
+
+static int collect_alone(struct collection *c)
+{
+    struct lease lease = {.file.fd = -1};
+    struct head head;
+    struct error *e = &c->call->error;
+    int status = head_read(&c->call->io, c->path, &head, e);
+
+    layers_fini(&head.below);
+    if (status == DELTAFS_OK)
+        status = lease_take(&lease, &c->call->io, c->path,
+                            deltafs_private_options_number(c->call->options, OPTION_LEASE), 0, e);
+    if (status != DELTAFS_OK)
+        return status;
+    status = collect(c);
+    return error_first(status, lease_drop(&lease, error_after(status, e)));
+}
+
+int deltafs_namespace_collect(const char *path, struct deltafs_namespace_collected *out)
+{
+    static const char name[] = "deltafs_namespace_collect";
+    struct snapshot_call call;
+    struct collection c = {.call = &call, .result.struct_size = sizeof c.result};
+
+    if (!path || !*path)
+        return snapshot_no_argument(name, "path");
+    char *absolute = snapshot_path(path);
+    c.path = absolute;
+    int status = snapshot_call_begin(&call);
+    if (status == DELTAFS_OK)
+        status = absolute ? collect_alone(&c) : error_no_memory(&call.error, strlen(path), "a path");
+    if (status == DELTAFS_OK && out)
+        status = sized_fill(out, &c.result, sizeof c.result, name, &call.error);
+    pins_fini(&c.pins);
+    free(c.source);
+    free(c.version);
+    free(c.place);
+    free(absolute);
+    return snapshot_call_end(&call, status);
+}
