@@ -24,7 +24,7 @@ static struct {
     const char *folder, *json;
     size_t files; /* of a rank, created at once; a tenth of it one by one */
     int runs;
-} set = {.files = 500000, .runs = 5};
+} set = {.files = 200000, .runs = 3};
 
 static int rank, ranks, level;
 static deltafs_namespace *ns;
