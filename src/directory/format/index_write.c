@@ -11,10 +11,10 @@
 #include "directory/format/directory_format.h"
 #include "directory/format/index.h"
 
-/* A run's next key, above it nothing, below it the run's number among those merged. */
+/* A run's next key, above it nothing, below it the run's number among those merged, which is less than 2^32 - 1. */
 typedef unsigned __int128 merge_item;
 
-#define MERGE_END  (~(merge_item)0) /* no key left */
+#define MERGE_END  (~(merge_item)0) /* no key left; its lower half says so, too */
 #define MERGE_WIDE 64u              /* gaps of this part of the range are looked at */
 #define MERGE_ROW  12u              /* bytes that a row of a leaf's run table takes, about */
 
@@ -25,6 +25,7 @@ struct merge {
     merge_item winner;
     uint32_t cursor_count, width; /* width: a power of two */
     unsigned key_shift;
+    int is_short;   /* all keys are below 2^32: the lower halves of items have all */
     uint64_t *keys; /* of the leaf being collected, and then of what it left over */
     uint32_t *cursors, *epochs;
     uint32_t count; /* of these */
@@ -38,7 +39,12 @@ static uint64_t merge_key(merge_item item)
     return (uint64_t)(item >> 32);
 }
 
-static merge_item merge_item_of(struct merge *m, uint32_t c)
+static inline int merge_is_over(const struct merge *m)
+{
+    return (uint64_t)m->winner == (uint64_t)MERGE_END;
+}
+
+static inline merge_item merge_item_of(struct merge *m, uint32_t c)
 {
     return c < m->cursor_count && m->next[c].left > 0 ? (merge_item)(keys_next(&m->next[c]) >> m->key_shift) << 32 | c
                                                       : MERGE_END;
@@ -49,8 +55,16 @@ static inline void merge_advance(struct merge *m)
 {
     uint32_t c = (uint32_t)m->winner;
     merge_item item = merge_item_of(m, c);
+    uint64_t low = (uint64_t)item;
 
-    for (uint32_t at = (m->width + c) / 2; at > 0; at /= 2) {
+    for (uint32_t at = (m->width + c) / 2; at > 0 && m->is_short; at /= 2) {
+        uint64_t other = (uint64_t)m->loser[at];
+        int loses = other < low;
+        m->loser[at] = loses ? low : other;
+        low = loses ? other : low;
+    }
+    item = m->is_short ? low : item;
+    for (uint32_t at = (m->width + c) / 2; at > 0 && !m->is_short; at /= 2) {
         merge_item other = m->loser[at];
         int loses = other < item;
         m->loser[at] = loses ? item : other;
@@ -98,6 +112,7 @@ static int merge_init(struct merge *m, const struct run *runs, uint32_t n, unsig
     *m = (struct merge){.cursor_count = n,
                         .width = merge_width(n),
                         .key_shift = key_shift,
+                        .is_short = 1,
                         .has_epochs = n > 0 && runs[0].keys.has_epochs,
                         .memory = memory};
     int status = memory_take(memory, index_merge_bytes(n), "merging runs", &m->loser, e);
@@ -112,6 +127,7 @@ static int merge_init(struct merge *m, const struct run *runs, uint32_t n, unsig
     for (uint32_t c = 0; c < n; c++) {
         m->cursor[c] = (struct run_cursor){.run = &runs[c], .offset = runs[c].offset};
         m->next[c] = runs[c].keys;
+        m->is_short &= runs[c].is_short;
     }
     m->winner = merge_play(m, 1);
     return DELTAFS_OK;
@@ -145,14 +161,15 @@ static uint32_t merge_leaf(struct merge *m)
 {
     uint32_t n = m->count, group = 0; /* group: where the records of the last key begin */
 
-    while (m->winner != MERGE_END && n < LEAF_RECORDS) {
+    while (!merge_is_over(m) && n < LEAF_RECORDS) {
         m->keys[n] = merge_key(m->winner);
-        m->epochs[n] = m->next[(uint32_t)m->winner].epoch;
+        if (m->has_epochs)
+            m->epochs[n] = m->next[(uint32_t)m->winner].epoch;
         m->cursors[n++] = (uint32_t)m->winner;
         merge_advance(m);
     }
     m->count = n;
-    if (m->winner != MERGE_END && merge_key(m->winner) == m->keys[n - 1]) {
+    if (!merge_is_over(m) && merge_key(m->winner) == m->keys[n - 1]) {
         for (group = n - 1; group > 0 && m->keys[group - 1] == m->keys[n - 1];)
             group--;
         n = group > 0 ? group : n;
@@ -166,7 +183,8 @@ static void merge_drop(struct merge *m, uint32_t n)
     m->count -= n;
     memmove(m->keys, m->keys + n, m->count * sizeof *m->keys);
     memmove(m->cursors, m->cursors + n, m->count * sizeof *m->cursors);
-    memmove(m->epochs, m->epochs + n, m->count * sizeof *m->epochs);
+    if (m->has_epochs)
+        memmove(m->epochs, m->epochs + n, m->count * sizeof *m->epochs);
 }
 
 static int index_fence_is_full(const struct index_writer *w, size_t used)
@@ -280,7 +298,7 @@ static int index_write_part(struct index_writer *w, struct merge *m, struct foot
     part.first_key = part.last_key = part.records = 0;
     if (status == DELTAFS_OK)
         status = index_write_leaves(w, m, &part, &used, e);
-    *is_done = m->count == 0 && m->winner == MERGE_END;
+    *is_done = m->count == 0 && merge_is_over(m);
     if (!*is_done) {
         part.is_last = 0;
         part.bytes_raw = 0;

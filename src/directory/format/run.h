@@ -14,6 +14,7 @@ struct run_block {
 struct run {
     uint32_t number; /* in its epoch */
     uint64_t count;  /* records */
+    int is_short;    /* its keys are known to be below 2^32 */
     struct keys_cursor keys;
     uint64_t offset;      /* of its first block; the others follow without a gap */
     uint32_t first_block; /* its number: 0, unless those before it are lost */

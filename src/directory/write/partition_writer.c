@@ -204,6 +204,7 @@ int partition_writer_run(struct partition_writer *p, const struct memtable *tabl
     status = run_init(run, p->run_number++, n, log_end(&p->data), &p->shared->keys, e);
     if (status == DELTAFS_OK)
         status = part_put_keys(p, records, table->epochs, n, e);
+    run->is_short = n > 0 && records->keys[n - 1] <= UINT32_MAX;
     block_writer_clear(&p->shared->block); /* of what a run that failed left there */
     if (status == DELTAFS_OK)
         status = table->value_size >= 0 ? part_write_fixed(p, run, (size_t)table->value_size, records, e)
