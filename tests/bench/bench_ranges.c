@@ -9,7 +9,7 @@
 #define EPOCHS     2
 #define PARTITIONS "256"
 #define KEYS       100 /* of a range */
-#define RANGES     20
+#define RANGES     10
 
 enum { BY_RANGE, BY_HASH, WAYS };
 
@@ -84,7 +84,7 @@ void section_ranges(const struct bench *b, struct table *t)
     char path[256];
     struct dataset data;
 
-    data_make(&data, ID_DENSE, EPOCHS, b->is_quick ? 1000000 : 5000000, 40);
+    data_make(&data, ID_DENSE, EPOCHS, b->is_quick ? 1000000 : 3000000, 40);
     bench_say("ranges: %s", data.name);
     bench_text(path, "%s/ranges", b->scratch);
     for (unsigned run = 0; run < b->runs; run++)
