@@ -57,8 +57,8 @@ int dir_set_attribute(deltafs_dir *d, const struct deltafs_attribute *a, int ref
 
 /* How many more records of a value size a writing handle holds back until it is known how they are best placed. */
 size_t dir_hold_room(const deltafs_dir *d, size_t size);
-/* Collective: if no epoch before has told how records are placed, and all processes hold all of theirs, take that from
- * these. Then no more are held. */
+/* Collective: if no earlier epoch has decided how records are placed, and all processes still hold all of theirs,
+ * decide it by these records. Then no more are held. */
 int dir_place(deltafs_dir *d, struct error *e);
 
 /* What a handle's keys are. */

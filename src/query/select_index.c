@@ -298,10 +298,12 @@ static int index_choose(struct deltafs_select *s, const struct bytes *names, int
 {
     for (size_t at = 0; at < names->used;) {
         const char *name = (const char *)names->buffer.bytes + at;
-        if (index_try(s, name, must_carry)) {
-            s->index = strdup(name);
+        char *copy = strdup(name);
+        if (copy && index_try(s, name, must_carry)) {
+            s->index = copy;
             return 1;
         }
+        free(copy);
         at += strlen(name) + 1;
     }
     return 0;

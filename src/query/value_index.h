@@ -62,7 +62,7 @@ struct value_index_ranks {
     void *ctx;
 };
 
-/* Collective: open it for writing, with the options of rank 0, which are changed. A damaged one is made anew. */
+/* Collective: open it for writing, with the options of rank 0, which are changed. A damaged one is replaced. */
 int value_index_open(const struct value_index_ranks *ranks, const char *of, const struct value_request *r,
                      struct value_index_state *s, deltafs_options *o, deltafs_dir **out, struct error *e);
 /* By one rank: the options of an index: those of the directory (NULL: none) that are not the directory's own. To be

@@ -211,7 +211,7 @@ static int making_see(struct making *m, uint64_t label, uint64_t *print, uint64_
 }
 
 /* By rank 0: an epoch that is missing before the last one of the index, since a job did not write it, cannot be added:
- * then the index is made anew. */
+ * then the whole index is rebuilt. */
 static int making_discard(struct making *m, struct error *e)
 {
     const struct manifest *of = &m->reader->manifest;

@@ -30,7 +30,7 @@ struct writer {
     uint64_t end_number;         /* of the last epoch's end in it */
     struct values_writer values; /* with layout=local */
     /* How records are placed. The pivots of the next epoch are chosen while one ends: so there may be two of each.
-     * Before the keys of `pivots` stands whether they are chosen. */
+     * In `pivots`, a number before the keys says whether they are chosen. */
     struct partitioner by[2];
     uint64_t *pivots[2];
     uint32_t partition;       /* to which all records of a run go, if how they are placed is not known */
