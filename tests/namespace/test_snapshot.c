@@ -425,7 +425,7 @@ static void merged_histories(void **state)
     CHECK_IS(deltafs_snapshot_conflicts_open(PARTS, inputs, &paths), DELTAFS_OK);
     CHECK_IS(count_paths(paths, "/nothing"), 0);
     for (int policy = DELTAFS_SNAPSHOT_NEWEST; policy <= DELTAFS_SNAPSHOT_ERROR; policy++) {
-        char name[16];
+        char name[32];
         snprintf(name, sizeof name, "merge%d", policy);
         CHECK_IS(deltafs_snapshot_merge(PARTS, inputs, policy, named(name)), DELTAFS_OK);
         ns = open_ns(named(name), O_RDONLY);
