@@ -232,6 +232,20 @@ static size_t pivots_stored(const char *path)
     return n;
 }
 
+/* The first epoch that is placed by pivots. */
+static uint64_t pivots_first(const char *path)
+{
+    struct io io = io_default();
+    struct manifest m;
+    struct error e;
+
+    CHECK_IS(manifest_read(&io, path, &m, &e), DELTAFS_OK);
+    CHECK(m.pivots_count > 0);
+    uint64_t first = m.pivots[0].epochs;
+    manifest_fini(&m);
+    return first;
+}
+
 /* The keys rise from epoch to epoch, are all the same, the ends, skewed: whatever they are, all is found; also of
  * epochs that cannot be held back. */
 static void test_random(void **state)
@@ -390,6 +404,29 @@ static void test_drift(void **state)
     for (uint64_t epoch = 0; epoch < 5; epoch++)
         CHECK(known[epoch] >= 1 && known[epoch] <= 1.3);
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    model_check_directory(&m, path, &r);
+    unit_remove(path);
+    model_fini(&m);
+}
+
+/* Where memory is too small to hold records back, it is not too small to write them: the pivots are those of the epoch
+ * before. */
+static void test_narrow(void **state)
+{
+    struct rng r = rng_init(421);
+    const char *path = unit_path("narrow");
+    deltafs_dir *d = unit_create(path, unit_options("partitioner", "range", "partitions", "200", "memory", "8M", NULL));
+    struct model m = {0};
+
+    (void)state;
+    for (uint64_t epoch = 0; epoch < 3; epoch++) {
+        for (uint64_t i = 0; i < 20000; i++)
+            CHECK_CALL(d, model_append(&m, d, rng_below(&r, 100000) << 4 * epoch, (uint32_t)rng_below(&r, 30)),
+                       DELTAFS_OK);
+        model_end_epoch(&m, d, epoch);
+    }
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    CHECK_IS(pivots_first(path), 1);
     model_check_directory(&m, path, &r);
     unit_remove(path);
     model_fini(&m);
@@ -588,11 +625,11 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_partition),   cmocka_unit_test(test_sample), cmocka_unit_test(test_pack_memory),
-        cmocka_unit_test(test_choose),      cmocka_unit_test(test_random), cmocka_unit_test(test_balance),
-        cmocka_unit_test(test_drift),       cmocka_unit_test(test_reads),  cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_uncommitted), cmocka_unit_test(test_lost),   cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_select),
+        cmocka_unit_test(test_partition), cmocka_unit_test(test_sample),      cmocka_unit_test(test_pack_memory),
+        cmocka_unit_test(test_narrow),    cmocka_unit_test(test_choose),      cmocka_unit_test(test_random),
+        cmocka_unit_test(test_balance),   cmocka_unit_test(test_drift),       cmocka_unit_test(test_reads),
+        cmocka_unit_test(test_damaged),   cmocka_unit_test(test_uncommitted), cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_refused),   cmocka_unit_test(test_select),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? 0 : 1;

@@ -69,17 +69,16 @@ uint32_t writer_sample(const struct writer_config *c)
     return sample_capacity(c->partitions, c->memory);
 }
 
-uint64_t writer_hold(const struct writer_config *c)
+/* A compaction's records are not held: where they go is known before. */
+static uint64_t writer_hold(const struct writer_config *c)
 {
-    return c->memory / HOLD_SHARE;
+    return c->partitioner == PARTITIONER_RANGE && c->partitions > 1 && c->compacted == 0 ? c->memory / HOLD_SHARE : 0;
 }
 
-/* What holding records, sampling keys, and choosing pivots take. */
+/* What sampling keys and choosing pivots take. */
 static uint64_t writer_pivots_room(const struct writer_config *c)
 {
-    return c->partitioner == PARTITIONER_RANGE
-               ? writer_hold(c) + writer_sample(c) * sizeof(uint64_t) + pivots_memory(c->partitions)
-               : 0;
+    return c->partitioner == PARTITIONER_RANGE ? writer_sample(c) * sizeof(uint64_t) + pivots_memory(c->partitions) : 0;
 }
 
 /* Records of each of `tables` memtables that fit `memory` bytes, which hold what else it takes for each record too. */
@@ -101,7 +100,8 @@ static uint64_t writer_records(const struct writer_config *c, uint64_t memory, u
     return records < TABLE_RECORDS_MAX ? records : TABLE_RECORDS_MAX;
 }
 
-/* Share out `memory` bytes as the head of this file says; returns the memtables' records. */
+/* Share out `memory` bytes, besides those of records that are held back, as the head of this file says; returns the
+ * memtables' records. */
 static uint64_t writer_share_out(const struct writer_config *c, uint64_t memory, uint32_t count, uint32_t threads,
                                  struct part_shared *shared)
 {
@@ -121,16 +121,28 @@ static uint64_t writer_share_out(const struct writer_config *c, uint64_t memory,
     return memory > fixed ? writer_records(c, memory - fixed, (uint32_t)tables) : 0;
 }
 
-/* Where memory is too small for all threads, there are fewer: most of it is better spent on memtables. */
+/* Where memory is too small for all threads, there are fewer: most of it is better spent on memtables. Returns the
+ * memtables' records. */
+static uint64_t writer_choose_threads(struct writer *w, const struct writer_config *c, uint32_t count)
+{
+    for (w->threads = c->threads;; w->threads--) {
+        uint64_t n = writer_share_out(c, c->memory - w->hold_room, count, w->threads, &w->shared);
+        uint64_t bytes = n * writer_tables(w->threads) * memtable_record_bytes(c->value_size);
+        if ((n >= TABLE_RECORDS_MIN && bytes >= c->memory / TABLES_SHARE) || w->threads == 0)
+            return n;
+    }
+}
+
+/* Where memory is too small to hold records back, none are. */
 int writer_plan(struct writer *w, const struct writer_config *c, uint32_t count, uint32_t *records, struct error *e)
 {
-    uint64_t n = 0, enough = c->memory, bytes;
+    uint64_t enough = c->memory;
 
-    for (w->threads = c->threads;; w->threads--) {
-        n = writer_share_out(c, c->memory, count, w->threads, &w->shared);
-        bytes = n * writer_tables(w->threads) * memtable_record_bytes(c->value_size);
-        if ((n >= TABLE_RECORDS_MIN && bytes >= c->memory / TABLES_SHARE) || w->threads == 0)
-            break;
+    w->hold_room = writer_hold(c);
+    uint64_t n = writer_choose_threads(w, c, count);
+    if (n < TABLE_RECORDS_MIN && w->hold_room > 0) {
+        w->hold_room = 0;
+        n = writer_choose_threads(w, c, count);
     }
     *records = (uint32_t)n;
     if (n >= TABLE_RECORDS_MIN)

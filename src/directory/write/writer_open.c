@@ -63,8 +63,8 @@ static int writer_open_pivots(struct writer *w, const struct writer_config *c, s
         memcpy(w->pivots[0] + 1, c->pivots, n - sizeof(uint64_t));
         w->by[0].pivots = w->pivots[0] + 1;
     }
-    if (status == DELTAFS_OK)
-        status = hold_init(&w->hold, writer_hold(c), c->value_size, &w->memory, e);
+    if (status == DELTAFS_OK && w->hold_room > 0)
+        status = hold_init(&w->hold, w->hold_room, c->value_size, &w->memory, e);
     return status == DELTAFS_OK ? sample_init(&w->sample, writer_sample(c), w->first, &w->memory, e) : status;
 }
 

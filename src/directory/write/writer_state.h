@@ -37,6 +37,7 @@ struct writer {
     uint32_t now;             /* which of them is that of the epoch that fills */
     struct key_sample sample; /* of its keys */
     struct hold hold;         /* its first records, with several partitions by ranges */
+    uint64_t hold_room;       /* bytes of them */
     int has_own;              /* its pivots are not in the manifest yet; only where the lease is */
     uint32_t epoch;           /* the first that is not committed */
     uint32_t stamp;           /* where epochs are compacted: that of the records that are put */
@@ -87,10 +88,10 @@ uint64_t writer_path_room(const struct writer_config *c);
 uint32_t writer_tables(uint32_t threads);
 /* How many of the threads encode. */
 uint32_t writer_encoders(const struct writer_config *c, uint32_t threads);
-/* Keys of the sample that pivots are chosen by, and bytes of records that are held back. */
+/* Keys of the sample that pivots are chosen by. */
 uint32_t writer_sample(const struct writer_config *c);
-uint64_t writer_hold(const struct writer_config *c);
-/* Share out the memory: the number of threads, the sizes of buffers, and the records of a memtable. */
+/* Share out the memory: the number of threads, the sizes of buffers, the records of a memtable, and the room for those
+ * that are held back. */
 int writer_plan(struct writer *w, const struct writer_config *c, uint32_t count, uint32_t *records, struct error *e);
 
 #endif
