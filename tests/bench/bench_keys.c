@@ -5,7 +5,6 @@
  * each file. A program like any other: it knows nothing of DeltaFS but the file names and the hints. Times are those of
  * the slowest rank, from the open to the end of the close, and where bytes are on the way then, until they have
  * arrived. The last run's files stay in FOLDER. */
-#include <getopt.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 #include <mpi.h>
 #include "bench_help.h"
+#include "bench_mpi.h"
 #include "bench_table.h"
 
 #define RECORD 48
@@ -23,28 +23,16 @@
 
 static struct {
     const char *folder, *json, *order;
-    uint64_t total; /* bytes of a file */
+    int megabytes; /* of a file */
     int runs, steps;
-    double throttle; /* bytes a second of each rank */
-} set = {.order = "shuffled", .total = UINT64_C(256) << 20, .runs = 5, .steps = 3, .throttle = 50e6};
+    int throttle; /* 10^6 bytes a second of each rank */
+} set = {.order = "shuffled", .megabytes = 256, .runs = 5, .steps = 3, .throttle = 50};
 
 enum way { CACHED, SYNCED, THROTTLED, BEHIND, WAYS };
 
 static int rank, ranks;
 static uint64_t rows; /* of a rank */
 static uint8_t *bytes;
-
-static void must(int code, const char *what)
-{
-    char text[MPI_MAX_ERROR_STRING];
-    int n;
-
-    if (code == MPI_SUCCESS)
-        return;
-    MPI_Error_string(code, text, &n);
-    fprintf(stderr, "rank %d: %s: %s\n", rank, what, text);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-}
 
 /* ---- Slow storage ---- */
 
@@ -116,18 +104,18 @@ static double run_write(const char *path, MPI_Info info, enum way way)
     double own, all;
 
     MPI_Barrier(MPI_COMM_WORLD);
-    storage.speed = way == THROTTLED || way == BEHIND ? set.throttle : 0;
+    storage.speed = way == THROTTLED || way == BEHIND ? 1e6 * set.throttle : 0;
     storage.on_way = way == BEHIND ? ON_WAY : 0;
     double start = bench_now();
     storage.free_at = start;
-    must(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_WRONLY, info, &f), "open");
+    mpi_must(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_WRONLY, info, &f), "open");
     for (uint64_t i = 0; i < n; i += PIECE)
-        must(MPI_File_write_at(f, at + (MPI_Offset)i, bytes + i, (int)(n - i < PIECE ? n - i : PIECE), MPI_BYTE,
-                               MPI_STATUS_IGNORE),
-             "write");
+        mpi_must(MPI_File_write_at(f, at + (MPI_Offset)i, bytes + i, (int)(n - i < PIECE ? n - i : PIECE), MPI_BYTE,
+                                   MPI_STATUS_IGNORE),
+                 "write");
     if (way == SYNCED)
-        must(MPI_File_sync(f), "sync");
-    must(MPI_File_close(&f), "close");
+        mpi_must(MPI_File_sync(f), "sync");
+    mpi_must(MPI_File_close(&f), "close");
     own = bench_now() - start;
     /* Until storage has all of it. */
     if (way == BEHIND && storage.free_at - start > own)
@@ -141,7 +129,7 @@ static void run_remove(const char *path)
 {
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0)
-        must(MPI_File_delete(path, MPI_INFO_NULL), "delete");
+        mpi_must(MPI_File_delete(path, MPI_INFO_NULL), "delete");
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
@@ -175,7 +163,7 @@ static void compare(struct table *t, enum way way)
 {
     char throttled[256], behind[256];
     const char *name[WAYS] = {"into the page cache", "synced before the close",
-                              bench_text(throttled, "storage of %.0f MB/s a rank", set.throttle / 1e6),
+                              bench_text(throttled, "storage of %d MB/s a rank", set.throttle),
                               bench_text(behind, "the same, %.0f MB on the way to it", ON_WAY / 1e6)};
     double taken[2][RUNS_MAX], megabytes = (double)(rows * RECORD * (uint64_t)ranks * (uint64_t)set.steps) / 1e6;
 
@@ -192,43 +180,19 @@ static void compare(struct table *t, enum way way)
 
 static void parse(int argc, char **argv)
 {
-    static const struct option options[] = {{"runs", required_argument, NULL, 'r'},
-                                            {"megabytes", required_argument, NULL, 'm'},
-                                            {"steps", required_argument, NULL, 's'},
-                                            {"order", required_argument, NULL, 'o'},
-                                            {"json", required_argument, NULL, 'j'},
-                                            {"throttle", required_argument, NULL, 't'},
-                                            {NULL, 0, NULL, 0}};
-    int c;
+    static const struct bench_option options[] = {{"runs", .number = &set.runs},
+                                                  {"megabytes", .number = &set.megabytes},
+                                                  {"steps", .number = &set.steps},
+                                                  {"order", .text = &set.order},
+                                                  {"json", .text = &set.json},
+                                                  {"throttle", .number = &set.throttle},
+                                                  {0}};
+    static const char usage[] = "mpirun -np N bench-keys [--runs N] [--megabytes N] [--steps N] "
+                                "[--order written|shuffled] [--throttle MB] [--json FILE] FOLDER";
 
-    while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
-        switch (c) {
-        case 'r':
-            set.runs = atoi(optarg);
-            break;
-        case 'm':
-            set.total = (uint64_t)atoi(optarg) << 20;
-            break;
-        case 's':
-            set.steps = atoi(optarg);
-            break;
-        case 'o':
-            set.order = optarg;
-            break;
-        case 't':
-            set.throttle = atof(optarg) * 1e6;
-            break;
-        case 'j':
-            set.json = optarg;
-            break;
-        default:
-            bench_die("wrong arguments");
-        }
-    if (optind + 1 != argc || set.runs < 1 || set.runs > RUNS_MAX || set.total == 0 || set.steps < 1 ||
-        !(set.throttle > 0))
-        bench_die("usage: mpirun -np N bench-keys [--runs N] [--megabytes N] [--steps N] [--order written|shuffled] "
-                  "[--throttle MB] [--json FILE] FOLDER");
-    set.folder = argv[optind];
+    set.folder = bench_options(argc, argv, options, 1, &set.runs, usage)[0];
+    if (set.megabytes < 1 || set.steps < 1 || set.throttle < 1)
+        bench_die("usage: %s", usage);
 }
 
 int main(int argc, char **argv)
@@ -239,11 +203,10 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     parse(argc, argv);
-    rows = set.total / RECORD / (uint64_t)ranks;
+    rows = ((uint64_t)set.megabytes << 20) / RECORD / (uint64_t)ranks;
     bytes = bench_alloc(rows * RECORD);
     struct table *t = table_create();
-    snprintf(title, sizeof title, "%d ranks, %d files of %llu MiB, keys %s", ranks, set.steps,
-             (unsigned long long)(set.total >> 20), set.order);
+    snprintf(title, sizeof title, "%d ranks, %d files of %d MiB, keys %s", ranks, set.steps, set.megabytes, set.order);
     if (rank == 0)
         table_begin(t, title, "ns a record", LESS);
     for (int way = 0; way < WAYS; way++)

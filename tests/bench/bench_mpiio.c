@@ -5,7 +5,6 @@
  * of the close. */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,30 +15,19 @@
 #include <unistd.h>
 #include <mpi.h>
 #include "bench_help.h"
+#include "bench_mpi.h"
 #include "bench_table.h"
 
 #define PIECE_LARGE (1 << 20)
 
 static struct {
     const char *folder, *json;
-    uint64_t total; /* bytes of a file */
+    int megabytes; /* of a file */
     int runs, is_synced, is_quick, is_open_only;
-} set = {.total = UINT64_C(256) << 20, .runs = 5};
+} set = {.megabytes = 256, .runs = 5};
 
 static int rank, ranks;
 static uint8_t *bytes;
-
-static void must(int code, const char *what)
-{
-    char text[MPI_MAX_ERROR_STRING];
-    int n;
-
-    if (code == MPI_SUCCESS)
-        return;
-    MPI_Error_string(code, text, &n);
-    fprintf(stderr, "rank %d: %s: %s\n", rank, what, text);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-}
 
 /* What stands at an offset of the file: so that what is read can be told right from wrong. */
 static void fill(uint8_t *p, uint64_t offset, size_t n)
@@ -52,14 +40,6 @@ static void fill(uint8_t *p, uint64_t offset, size_t n)
     }
 }
 
-static double slowest(double own)
-{
-    double all;
-
-    MPI_Allreduce(&own, &all, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-    return all;
-}
-
 /* ---- Writing and reading ---- */
 
 struct workload {
@@ -70,7 +50,7 @@ struct workload {
 
 static uint64_t pieces_of(const struct workload *w)
 {
-    return set.total / (uint64_t)ranks / w->piece;
+    return ((uint64_t)set.megabytes << 20) / (uint64_t)ranks / w->piece;
 }
 
 /* Where piece `i` of rank `who` stands. */
@@ -85,15 +65,15 @@ static double run_write(const struct workload *w, const char *path)
 
     MPI_Barrier(MPI_COMM_WORLD);
     double start = bench_now();
-    must(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &f), "open");
+    mpi_must(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &f), "open");
     for (uint64_t i = 0; i < pieces_of(w); i++) {
         uint64_t at = place(w, rank, i);
         memcpy(bytes, &at, sizeof at);
-        must(MPI_File_write_at(f, (MPI_Offset)at, bytes, (int)w->piece, MPI_BYTE, MPI_STATUS_IGNORE), "write");
+        mpi_must(MPI_File_write_at(f, (MPI_Offset)at, bytes, (int)w->piece, MPI_BYTE, MPI_STATUS_IGNORE), "write");
     }
     if (set.is_synced)
-        must(MPI_File_sync(f), "sync");
-    must(MPI_File_close(&f), "close");
+        mpi_must(MPI_File_sync(f), "sync");
+    mpi_must(MPI_File_close(&f), "close");
     return slowest(bench_now() - start);
 }
 
@@ -106,14 +86,14 @@ static double run_read(const struct workload *w, const char *path)
 
     MPI_Barrier(MPI_COMM_WORLD);
     double start = bench_now();
-    must(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDONLY, MPI_INFO_NULL, &f), "open");
+    mpi_must(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDONLY, MPI_INFO_NULL, &f), "open");
     for (uint64_t i = 0; i < pieces_of(w); i++) {
         uint64_t at = place(w, who, i), got;
-        must(MPI_File_read_at(f, (MPI_Offset)at, bytes, (int)w->piece, MPI_BYTE, MPI_STATUS_IGNORE), "read");
+        mpi_must(MPI_File_read_at(f, (MPI_Offset)at, bytes, (int)w->piece, MPI_BYTE, MPI_STATUS_IGNORE), "read");
         memcpy(&got, bytes, sizeof got);
         wrong += got != at;
     }
-    must(MPI_File_close(&f), "close");
+    mpi_must(MPI_File_close(&f), "close");
     double taken = slowest(bench_now() - start);
     MPI_Allreduce(&wrong, &all, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
     if (all > 0 && rank == 0)
@@ -125,7 +105,7 @@ static void remove_file(const char *path)
 {
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0)
-        must(MPI_File_delete(path, MPI_INFO_NULL), "delete");
+        mpi_must(MPI_File_delete(path, MPI_INFO_NULL), "delete");
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
@@ -160,14 +140,14 @@ static void make_index(const char *path, int writers)
 {
     for (int job = 0; job < writers / ranks; job++) {
         MPI_File f;
-        must(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &f), "open");
+        mpi_must(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &f), "open");
         for (uint64_t i = 0; i < 200; i++) {
             uint64_t at =
                 ((i * (uint64_t)writers / (uint64_t)ranks + (uint64_t)job) * (uint64_t)ranks + (uint64_t)rank) * 64 +
                 (i * i) % 32;
-            must(MPI_File_write_at(f, (MPI_Offset)at, bytes, 32, MPI_BYTE, MPI_STATUS_IGNORE), "write");
+            mpi_must(MPI_File_write_at(f, (MPI_Offset)at, bytes, 32, MPI_BYTE, MPI_STATUS_IGNORE), "write");
         }
-        must(MPI_File_close(&f), "close");
+        mpi_must(MPI_File_close(&f), "close");
     }
 }
 
@@ -217,9 +197,9 @@ static double time_open(const char *path, MPI_Comm comm)
 
     MPI_Barrier(MPI_COMM_WORLD);
     double start = bench_now();
-    must(MPI_File_open(comm, path, MPI_MODE_RDONLY, MPI_INFO_NULL, &f), "open");
+    mpi_must(MPI_File_open(comm, path, MPI_MODE_RDONLY, MPI_INFO_NULL, &f), "open");
     double taken = slowest(bench_now() - start);
-    must(MPI_File_close(&f), "close");
+    mpi_must(MPI_File_close(&f), "close");
     return 1 / taken;
 }
 
@@ -290,42 +270,19 @@ static void compare_openings(struct table *t)
 
 static void parse(int argc, char **argv)
 {
-    static const struct option options[] = {{"runs", required_argument, 0, 'r'},
-                                            {"megabytes", required_argument, 0, 'm'},
-                                            {"json", required_argument, 0, 'j'},
-                                            {"sync", no_argument, 0, 's'},
-                                            {"quick", no_argument, 0, 'q'},
-                                            {"open", no_argument, 0, 'o'},
-                                            {0}};
-    int c;
+    static const struct bench_option options[] = {{"runs", .number = &set.runs},
+                                                  {"megabytes", .number = &set.megabytes},
+                                                  {"json", .text = &set.json},
+                                                  {"sync", .is_on = &set.is_synced},
+                                                  {"quick", .is_on = &set.is_quick},
+                                                  {"open", .is_on = &set.is_open_only},
+                                                  {0}};
+    static const char usage[] = "mpirun -np N bench-mpiio [--runs N] [--megabytes N] [--sync] [--quick] [--open] "
+                                "[--json FILE] FOLDER";
 
-    while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
-        switch (c) {
-        case 'r':
-            set.runs = atoi(optarg);
-            break;
-        case 'm':
-            set.total = (uint64_t)atoi(optarg) << 20;
-            break;
-        case 'j':
-            set.json = optarg;
-            break;
-        case 's':
-            set.is_synced = 1;
-            break;
-        case 'o':
-            set.is_open_only = 1;
-            break;
-        case 'q':
-            set.is_quick = 1;
-            break;
-        default:
-            bench_die("wrong arguments");
-        }
-    if (optind + 1 != argc || set.runs < 1 || set.runs > RUNS_MAX || set.total == 0)
-        bench_die("usage: mpirun -np N bench-mpiio [--runs N] [--megabytes N] [--sync] [--quick] [--open] [--json "
-                  "FILE] FOLDER");
-    set.folder = argv[optind];
+    set.folder = bench_options(argc, argv, options, 1, &set.runs, usage)[0];
+    if (set.megabytes < 1)
+        bench_die("usage: %s", usage);
 }
 
 int main(int argc, char **argv)
@@ -341,7 +298,7 @@ int main(int argc, char **argv)
     parse(argc, argv);
     bytes = bench_alloc(PIECE_LARGE);
     struct table *t = table_create();
-    snprintf(title, sizeof title, "%d ranks, one file of %llu MiB%s", ranks, (unsigned long long)(set.total >> 20),
+    snprintf(title, sizeof title, "%d ranks, one file of %d MiB%s", ranks, set.megabytes,
              set.is_synced ? ", synced" : "");
     if (rank == 0 && !set.is_open_only)
         table_begin(t, title, "MB/s", MORE);

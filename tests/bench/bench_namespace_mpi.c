@@ -3,13 +3,13 @@
  * wait in the library, or compute. A program like any other: only the public API. Times are wall times of the slowest
  * rank; those of creating include the commit. */
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <mpi.h>
 #include <deltafs/deltafs_mpi.h>
 #include "bench_help.h"
+#include "bench_mpi.h"
 #include "bench_table.h"
 
 #define NAME_ROOM    32
@@ -22,11 +22,12 @@
 
 static struct {
     const char *folder, *json;
-    size_t files; /* of a rank, created at once; a tenth of it one by one */
+    int files; /* of a rank, created at once; a tenth of it one by one */
     int runs;
 } set = {.files = 200000, .runs = 3};
 
 static int rank, ranks, level;
+static size_t count; /* of files */
 static deltafs_namespace *ns;
 static char (*text)[NAME_ROOM];
 static const char **names;
@@ -37,14 +38,6 @@ static void must(int status)
         return;
     fprintf(stderr, "rank %d: %s\n", rank, deltafs_errmsg(NULL));
     MPI_Abort(MPI_COMM_WORLD, 1);
-}
-
-static double slowest(double own)
-{
-    double all;
-
-    MPI_Allreduce(&own, &all, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-    return all;
 }
 
 static void open_ns(char path[static 256])
@@ -73,11 +66,11 @@ static double run_many(int is_one)
     open_ns(path);
     make_folder(folder, is_one);
     double start = bench_now();
-    must(deltafs_namespace_create_many(ns, folder, names, set.files, 0644));
+    must(deltafs_namespace_create_many(ns, folder, names, count, 0644));
     must(deltafs_namespace_commit(ns));
     double taken = slowest(bench_now() - start);
     must(deltafs_namespace_close(ns));
-    return 1e-3 * (double)set.files * ranks / taken;
+    return 1e-3 * (double)count * ranks / taken;
 }
 
 /* The same one by one; *asked gets the stats of files that another rank has created. */
@@ -85,7 +78,7 @@ static double run_each(int is_one, int flags, double *asked)
 {
     struct deltafs_namespace_stat s = {.struct_size = sizeof s};
     char path[256], folder[256], file[256];
-    size_t n = set.files / 10;
+    size_t n = count / 10;
 
     open_ns(path);
     make_folder(folder, is_one);
@@ -170,30 +163,17 @@ static void measure_answers(struct table *t)
 
 static void parse(int argc, char **argv)
 {
-    static const struct option options[] = {{"runs", required_argument, 0, 'r'},
-                                            {"files", required_argument, 0, 'f'},
-                                            {"json", required_argument, 0, 'j'},
-                                            {0}};
-    int c;
+    static const struct bench_option options[] = {
+        {"runs", .number = &set.runs}, {"files", .number = &set.files}, {"json", .text = &set.json}, {0}};
+    static const char usage[] =
+        "mpirun -np N bench-namespace-mpi [--runs N] [--files N] [--json FILE] calls|thread FOLDER";
+    char **operands = bench_options(argc, argv, options, 2, &set.runs, usage);
 
-    while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
-        switch (c) {
-        case 'r':
-            set.runs = atoi(optarg);
-            break;
-        case 'f':
-            set.files = (size_t)atoi(optarg);
-            break;
-        case 'j':
-            set.json = optarg;
-            break;
-        default:
-            bench_die("wrong arguments");
-        }
-    if (optind + 2 != argc || set.runs < 1 || set.runs > RUNS_MAX || set.files < 10)
-        bench_die("usage: mpirun -np N bench-namespace-mpi [--runs N] [--files N] [--json FILE] calls|thread FOLDER");
-    level = strcmp(argv[optind], "thread") == 0 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
-    set.folder = argv[optind + 1];
+    if (set.files < 10)
+        bench_die("usage: %s", usage);
+    level = strcmp(operands[0], "thread") == 0 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
+    set.folder = operands[1];
+    count = (size_t)set.files;
 }
 
 int main(int argc, char **argv)
@@ -205,9 +185,9 @@ int main(int argc, char **argv)
     MPI_Init_thread(&argc, &argv, level, &given);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    text = bench_alloc(set.files * sizeof *text);
-    names = bench_alloc(set.files * sizeof *names);
-    for (size_t i = 0; i < set.files; i++) {
+    text = bench_alloc(count * sizeof *text);
+    names = bench_alloc(count * sizeof *names);
+    for (size_t i = 0; i < count; i++) {
         snprintf(text[i], sizeof text[i], "%d.%zu", rank, i);
         names[i] = text[i];
     }

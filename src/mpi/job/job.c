@@ -19,7 +19,7 @@
 #define THREAD_NAP_MIN 20000 /* ns between two looks of a thread for progress */
 #define THREAD_NAP_MAX 1000000
 
-enum job_call { JOB_EPOCH_END = 1, JOB_CLOSE = 2, JOB_EPOCH_WAIT = 3, JOB_SET_ATTRIBUTE = 4, JOB_PLACE = 5 };
+enum job_meeting { JOB_EPOCH_END = 1, JOB_CLOSE = 2, JOB_EPOCH_WAIT = 3, JOB_SET_ATTRIBUTE = 4, JOB_PLACE = 5 };
 
 /* ---- Open directories ---- */
 
@@ -244,7 +244,7 @@ static uint64_t job_opposite(uint64_t v)
 
 /* Collective: whether all ranks make the same call, with the same number. *pending gets the most records of a rank. It
  * is known then, too, whether all ranks hold all records of the epoch. */
-static int job_meet(struct job *j, enum job_call call, uint64_t number, uint64_t *pending, struct error *e)
+static int job_meet(struct job *j, enum job_meeting call, uint64_t number, uint64_t *pending, struct error *e)
 {
     uint64_t high = number >> 32, low = number & UINT32_MAX;
     uint64_t v[] = {(uint64_t)call,
@@ -452,7 +452,7 @@ static int job_refuse(struct job *j, uint64_t label, int is_same, struct error *
 }
 
 /* Collective: JOB_EPOCH_END or JOB_EPOCH_WAIT. */
-static int job_end(struct job *j, enum job_call call, uint64_t label, struct error *e)
+static int job_end(struct job *j, enum job_meeting call, uint64_t label, struct error *e)
 {
     uint64_t pending, ending;
     int status = job_meet(j, call, label, &pending, e), is_same = status == DELTAFS_OK;
@@ -492,7 +492,7 @@ static int job_place_early(struct job *j, struct error *e)
     return status;
 }
 
-static int job_lock_and_end(struct job *j, enum job_call call, uint64_t label, struct error *e)
+static int job_lock_and_end(struct job *j, enum job_meeting call, uint64_t label, struct error *e)
 {
     pthread_mutex_lock(&j->lock);
     int status = job_end(j, call, label, e);

@@ -19,7 +19,7 @@ struct job_plan {
     int has_thread, has_stats, has_indexes;
 };
 
-struct job_call {
+struct job_opening {
     const char *path;
     const deltafs_options *options;
     int is_reopening;
@@ -38,7 +38,7 @@ static uint32_t job_partitions(const struct writer_config *c, uint32_t ranks)
 }
 
 /* Rank 0: options into a plan. */
-static int job_make_plan(struct job *j, const struct job_call *call, const deltafs_options *o, struct bytes *out,
+static int job_make_plan(struct job *j, const struct job_opening *opening, const deltafs_options *o, struct bytes *out,
                          struct error *e)
 {
     const char *index_by = deltafs_private_options_text(o, OPTION_INDEX_BY);
@@ -48,10 +48,10 @@ static int job_make_plan(struct job *j, const struct job_call *call, const delta
                             .has_stats = deltafs_private_options_number(o, OPTION_STATS) != 0,
                             .has_indexes = *index_by != '\0'};
     struct writer_facts facts = {0};
-    int status = call->is_reopening ? deltafs_private_writer_inspect(&plan.config, call->path, o, &facts, e)
-                                    : deltafs_private_writer_configure(&plan.config, call->path, o, e);
+    int status = opening->is_reopening ? deltafs_private_writer_inspect(&plan.config, opening->path, o, &facts, e)
+                                       : deltafs_private_writer_configure(&plan.config, opening->path, o, e);
 
-    if (status == DELTAFS_OK && !call->is_reopening)
+    if (status == DELTAFS_OK && !opening->is_reopening)
         plan.config.partitions = partitions == OPTION_AUTO ? job_partitions(&plan.config, ranks) : (uint32_t)partitions;
     plan.wanted = (struct plan_options){.kind = (enum router_kind)deltafs_private_options_number(o, OPTION_ROUTE),
                                         .partitions = plan.config.partitions};
@@ -64,7 +64,7 @@ static int job_make_plan(struct job *j, const struct job_call *call, const delta
     if (status == DELTAFS_OK && plan.config.pivots)
         status = bytes_append(out, plan.config.pivots, job_pivots_size(&plan.config), e);
     if (status == DELTAFS_OK)
-        status = bytes_append(out, call->path, strlen(call->path) + 1, e);
+        status = bytes_append(out, opening->path, strlen(opening->path) + 1, e);
     if (status == DELTAFS_OK)
         status = bytes_append(out, plan.config.schema, strlen(plan.config.schema) + 1, e);
     if (status == DELTAFS_OK)
@@ -74,13 +74,15 @@ static int job_make_plan(struct job *j, const struct job_call *call, const delta
 }
 
 /* Rank 0: the same, with the memory that indexes by value leave. */
-static int job_share_memory(struct job *j, struct job_call *call, struct bytes *out, struct error *e)
+static int job_share_memory(struct job *j, struct job_opening *opening, struct bytes *out, struct error *e)
 {
-    int status = call->is_reopening ? deltafs_private_value_index_prune(call->path, e) : DELTAFS_OK;
+    int status = opening->is_reopening ? deltafs_private_value_index_prune(opening->path, e) : DELTAFS_OK;
 
     if (status == DELTAFS_OK)
-        status = deltafs_private_value_index_share(call->options, &call->shared, e);
-    return status == DELTAFS_OK ? job_make_plan(j, call, call->shared ? call->shared : call->options, out, e) : status;
+        status = deltafs_private_value_index_share(opening->options, &opening->shared, e);
+    return status == DELTAFS_OK
+               ? job_make_plan(j, opening, opening->shared ? opening->shared : opening->options, out, e)
+               : status;
 }
 
 static int job_open_index(void *ctx, int is_made, const char *path, const deltafs_options *options, deltafs_dir **out)
@@ -91,17 +93,18 @@ static int job_open_index(void *ctx, int is_made, const char *path, const deltaf
 }
 
 /* Collective: the indexes by value of the directory that has just been opened. If they fail, it is closed. */
-static int job_follow(struct job *j, const struct job_call *call, deltafs_dir **dir, struct error *e)
+static int job_follow(struct job *j, const struct job_opening *opening, deltafs_dir **dir, struct error *e)
 {
     const struct collective group = mpi_group_collective(&j->group);
     const struct value_index_ranks ranks = {.group = &group, .open = job_open_index, .ctx = j};
     struct error own = {.status = DELTAFS_OK};
     char *path = j->group.rank == 0 ? strdup(j->path) : NULL;
-    int status = deltafs_private_value_index_follow(*dir, path ? path : "", j->index_by, &ranks, call->options, &own);
+    int status =
+        deltafs_private_value_index_follow(*dir, path ? path : "", j->index_by, &ranks, opening->options, &own);
 
     if (status != DELTAFS_OK) {
         deltafs_close(*dir);
-        if (path && !call->is_reopening)
+        if (path && !opening->is_reopening)
             deltafs_remove(path);
         *dir = NULL;
         *e = own;
@@ -111,10 +114,11 @@ static int job_follow(struct job *j, const struct job_call *call, deltafs_dir **
 }
 
 /* Collective: each rank has the partitioner that rank 0 has. */
-static int job_take_partitioner(struct job *j, const struct job_call *call, struct writer_config *c, struct error *e)
+static int job_take_partitioner(struct job *j, const struct job_opening *opening, struct writer_config *c,
+                                struct error *e)
 {
-    c->caller = call->options ? deltafs_private_options_partitioner(call->options, c->partitioner_name)
-                              : (struct caller_partitioner){NULL, NULL};
+    c->caller = opening->options ? deltafs_private_options_partitioner(opening->options, c->partitioner_name)
+                                 : (struct caller_partitioner){NULL, NULL};
     if (!c->caller.fn)
         error_set(e, DELTAFS_ERR_OPTION, "the partitioner '%s' is not given; each rank must give it",
                   c->partitioner_name);
@@ -122,10 +126,10 @@ static int job_take_partitioner(struct job *j, const struct job_call *call, stru
 }
 
 /* Collective: rank 0's plan to all, which refers to *bytes. */
-static int job_share_plan(struct job *j, struct job_call *call, struct job_plan *plan, struct bytes *bytes,
+static int job_share_plan(struct job *j, struct job_opening *opening, struct job_plan *plan, struct bytes *bytes,
                           struct error *e)
 {
-    e->status = j->group.rank == 0 ? job_share_memory(j, call, bytes, e) : DELTAFS_OK;
+    e->status = j->group.rank == 0 ? job_share_memory(j, opening, bytes, e) : DELTAFS_OK;
     mpi_broadcast_bytes(&j->group, bytes, e);
     if (mpi_agree(&j->group, e) != DELTAFS_OK)
         return e->status;
@@ -139,7 +143,7 @@ static int job_share_plan(struct job *j, struct job_call *call, struct job_plan 
     plan->config.schema = plan->config.path + strlen(plan->config.path) + 1;
     if (j->group.rank != 0)
         plan->config.volumes = ""; /* rank 0 makes them */
-    return plan->config.partitioner == PARTITIONER_CALLER ? job_take_partitioner(j, call, &plan->config, e)
+    return plan->config.partitioner == PARTITIONER_CALLER ? job_take_partitioner(j, opening, &plan->config, e)
                                                           : DELTAFS_OK;
 }
 
@@ -285,11 +289,11 @@ static int job_make(struct job *j, struct job_plan *plan, deltafs_dir **out, str
 }
 
 /* Collective: all that can fail differently on different ranks is agreed upon step by step. */
-static int job_create(struct job *j, struct job_call *call, int *has_indexes, deltafs_dir **out, struct error *e)
+static int job_create(struct job *j, struct job_opening *opening, int *has_indexes, deltafs_dir **out, struct error *e)
 {
     struct bytes bytes = {{0}, 0};
     struct job_plan plan;
-    int status = job_share_plan(j, call, &plan, &bytes, e);
+    int status = job_share_plan(j, opening, &plan, &bytes, e);
 
     if (status == DELTAFS_OK)
         status = topology_init(&j->topology, &j->group, e);
@@ -333,7 +337,7 @@ static void job_blame_launcher(struct error *e)
 }
 
 /* `name` is the public function, for messages. */
-static int job_open_to_write(const char *name, MPI_Comm comm, struct job_call call, deltafs_dir **out)
+static int job_open_to_write(const char *name, MPI_Comm comm, struct job_opening opening, deltafs_dir **out)
 {
     struct error *e = deltafs_private_thread_error(), own = {0};
     deltafs_options *defaults = NULL;
@@ -348,25 +352,25 @@ static int job_open_to_write(const char *name, MPI_Comm comm, struct job_call ca
     j->stats_fd = -1;
     pthread_mutex_init(&j->lock, NULL);
     pthread_mutex_lock(&j->lock); /* a thread for progress begins when all is made */
-    if (!out || (group->rank == 0 && (!call.path || !*call.path)))
+    if (!out || (group->rank == 0 && (!opening.path || !*opening.path)))
         error_set(&own, DELTAFS_ERR_INVALID, "%s: path and out must be given", name);
-    else if (group->rank == 0 && !call.options && deltafs_options_create(&defaults) != DELTAFS_OK)
+    else if (group->rank == 0 && !opening.options && deltafs_options_create(&defaults) != DELTAFS_OK)
         own = *e;
-    else if (group->rank == 0 && !(j->path = path_absolute(call.path)))
-        error_no_memory(&own, strlen(call.path), "a path");
-    call.path = j->path;
-    if (!call.options)
-        call.options = defaults;
+    else if (group->rank == 0 && !(j->path = path_absolute(opening.path)))
+        error_no_memory(&own, strlen(opening.path), "a path");
+    opening.path = j->path;
+    if (!opening.options)
+        opening.options = defaults;
     int status = mpi_agree(group, &own);
     if (status == DELTAFS_OK)
-        status = job_create(j, &call, &has_indexes, out, &own);
+        status = job_create(j, &opening, &has_indexes, out, &own);
     pthread_mutex_unlock(&j->lock);
     int is_open = status == DELTAFS_OK;
     if (is_open) {
         job_register(j);
-        status = has_indexes ? job_follow(j, &call, out, e) : DELTAFS_OK;
+        status = has_indexes ? job_follow(j, &opening, out, e) : DELTAFS_OK;
     }
-    deltafs_options_destroy(call.shared);
+    deltafs_options_destroy(opening.shared);
     deltafs_options_destroy(defaults);
     if (is_open)
         return status;
@@ -381,13 +385,13 @@ static int job_open_to_write(const char *name, MPI_Comm comm, struct job_call ca
 
 int deltafs_mpi_create(MPI_Comm comm, const char *path, const deltafs_options *options, deltafs_dir **out)
 {
-    return job_open_to_write("deltafs_mpi_create", comm, (struct job_call){.path = path, .options = options}, out);
+    return job_open_to_write("deltafs_mpi_create", comm, (struct job_opening){.path = path, .options = options}, out);
 }
 
 int deltafs_mpi_reopen(MPI_Comm comm, const char *path, const deltafs_options *options, deltafs_dir **out)
 {
     return job_open_to_write("deltafs_mpi_reopen", comm,
-                             (struct job_call){.path = path, .options = options, .is_reopening = 1}, out);
+                             (struct job_opening){.path = path, .options = options, .is_reopening = 1}, out);
 }
 
 int deltafs_mpi_options_from_info(MPI_Info info, deltafs_options *options)
