@@ -16,7 +16,7 @@
 
 struct layer_table {
     uint64_t number;
-    uint64_t limit; /* the label of its last epoch that the layer has */
+    uint64_t limit; /* the label of its last epoch that the layer has; 0: only bytes of files */
 };
 
 struct layer {

@@ -229,6 +229,20 @@ int registry_read(struct io *io, const char *text, struct snapshot *out, struct 
     return status;
 }
 
+char *deltafs_private_registry_whole(const char *text)
+{
+    struct io io = io_default();
+    struct snapshot s;
+
+    if (!registry_is_name(text) || registry_read(&io, text, &s, error_ignored()) != DELTAFS_OK)
+        return path_absolute(text);
+    char *whole = path_absolute(s.folder);
+    if (whole)
+        *strrchr(whole, '/') = '@';
+    snapshot_fini(&s);
+    return whole;
+}
+
 struct each {
     int (*fn)(void *arg, const char *name, struct error *e);
     void *arg;

@@ -16,6 +16,7 @@
 #ifndef DELTAFS_NAMESPACE_REGISTRY_H
 #define DELTAFS_NAMESPACE_REGISTRY_H
 
+#include "base/private.h"
 #include "namespace/layers.h"
 
 struct snapshot {
@@ -33,6 +34,9 @@ int registry_is_name(const char *text);
 int registry_check(const char *text, struct error *e);
 /* Find a snapshot and read it. DELTAFS_ERR_NOT_FOUND. */
 int registry_read(struct io *io, const char *text, struct snapshot *out, struct error *e);
+/* A name of the same namespace or snapshot for processes with other working folders and environments; to be freed. A
+ * snapshot that cannot be read is taken for a namespace. NULL: no memory. */
+DELTAFS_PRIVATE char *deltafs_private_registry_whole(const char *text);
 /* Give a snapshot its name, in the first registry of the text, which is created if it does not exist. */
 int registry_publish(struct io *io, const char *text, const struct snapshot *s, int sync, struct error *e);
 /* Remove a snapshot that was read, and its pins. */

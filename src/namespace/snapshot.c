@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include "base/path.h"
 #include "base/sized.h"
@@ -50,12 +51,26 @@ uint64_t snapshot_time(void)
 
 /* ---- Publishing ---- */
 
+/* Add a table as it is now. One that has no entry may have the bytes of a file whose entry is in another table. */
+static int add_table(struct snapshot_call *c, const struct table *table, struct layers *layers)
+{
+    char path[PATH_ROOM];
+    struct stat st;
+    uint64_t label = 0;
+    int status = DELTAFS_OK;
+
+    if (table->reader)
+        status = error_of_call(deltafs_last_label(table->reader->dir, &label), &c->error);
+    else if (stat(table_path(path, table->path, table->number, TABLE_DATA), &st) != 0)
+        return DELTAFS_OK;
+    return status == DELTAFS_OK ? layers_add_table(layers, table->number, label, &c->error) : status;
+}
+
 /* Add the namespace as it is now on top of what is below it. */
 static int add_namespace(struct snapshot_call *c, const char *path, struct head *head, struct layers *layers)
 {
     static const struct layers none = {0};
     struct tables t;
-    uint64_t label;
     size_t below = 0;
     int status = head->below.count > 0 ? layers_append(layers, &head->below, &below, &c->error) : DELTAFS_OK;
 
@@ -66,13 +81,8 @@ static int add_namespace(struct snapshot_call *c, const char *path, struct head 
     if (status != DELTAFS_OK)
         return status;
     status = tables_init(&t, &c->io, path, 0, &none, c->options, &c->error);
-    for (size_t i = 0; i < t.count && status == DELTAFS_OK; i++) {
-        if (!t.table[i].reader)
-            continue;
-        status = error_of_call(deltafs_last_label(t.table[i].reader->dir, &label), &c->error);
-        if (status == DELTAFS_OK)
-            status = layers_add_table(layers, t.table[i].number, label, &c->error);
-    }
+    for (size_t i = 0; i < t.count && status == DELTAFS_OK; i++)
+        status = add_table(c, &t.table[i], layers);
     tables_fini(&t);
     return status;
 }

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <deltafs/deltafs_mpi.h>
-#include "base/path.h"
 #include "mpi/job/job_call.h"
 #include "mpi/job/namespace_link.h"
+#include "namespace/registry.h"
 
 #define MEMORY_MIN   (40u << 20) /* of a shared namespace */
 #define MEMORY_CACHE (4u << 20)  /* a part of it: for copies of others' names, and messages */
@@ -120,7 +120,7 @@ static int share_arguments(struct namespace_link *l, const char **path, int *fla
         e->status = error_of_call(deltafs_options_create(o), e);
     if (e->status == DELTAFS_OK && l->group.rank == 0 && given)
         deltafs_private_options_copy(*o, given, e);
-    if (e->status == DELTAFS_OK && l->group.rank == 0 && !(whole = path_absolute(*path)))
+    if (e->status == DELTAFS_OK && l->group.rank == 0 && !(whole = deltafs_private_registry_whole(*path)))
         error_no_memory(e, strlen(*path), "a path");
     const char *shared = whole;
     int status = job_call_share(&l->group, &shared, flags, *o, call, e);
