@@ -250,6 +250,21 @@ int deltafs_epoch_cancel(deltafs_dir *d, const char *why)
     return DELTAFS_OK;
 }
 
+/* The followers write their epochs while this one is written, which is committed before theirs are. */
+static int dir_end_followed(deltafs_dir *d, uint64_t label, int is_new)
+{
+    int status = d->transport->epoch_end(d->ctx, label, 1, &d->error), is_ending = status == DELTAFS_OK && is_new;
+
+    /* Records that the option old_label keeps for the next label stay with the followers, too. */
+    if (status == DELTAFS_ERR_LABEL && deltafs_private_writer_old_label(d->writer) == OLD_LABEL_KEEP)
+        return status;
+    d->follower->epoch_end(d->followers, label, is_ending);
+    if (is_ending)
+        status = d->transport->epoch_wait(d->ctx, NULL, &d->error);
+    d->follower->epoch_wait(d->followers, label, is_ending && status == DELTAFS_OK);
+    return status;
+}
+
 int deltafs_epoch_end(deltafs_dir *d, uint64_t label)
 {
     int status = dir_must_write(d, "deltafs_epoch_end");
@@ -257,13 +272,19 @@ int deltafs_epoch_end(deltafs_dir *d, uint64_t label)
 
     if (status != DELTAFS_OK)
         return status;
-    int is_new = !d->follower || !deltafs_private_writer_last_label(d->writer, &last) || label > last;
-    status = d->transport->epoch_end(d->ctx, label, &d->error);
-    /* Records that the option old_label keeps for the next label stay with the followers, too. */
-    int is_kept = status == DELTAFS_ERR_LABEL && deltafs_private_writer_old_label(d->writer) == OLD_LABEL_KEEP;
-    if (d->follower && !is_kept)
-        d->follower->epoch_end(d->followers, label, status == DELTAFS_OK && is_new);
-    return dir_end(d, status);
+    int is_new = !deltafs_private_writer_last_label(d->writer, &last) || label > last;
+    return dir_end(d, d->follower ? dir_end_followed(d, label, is_new)
+                                  : d->transport->epoch_end(d->ctx, label, 0, &d->error));
+}
+
+int dir_epoch_end(deltafs_dir *d, uint64_t label, struct error *e)
+{
+    return d->transport->epoch_end(d->ctx, label, 1, e);
+}
+
+int dir_epoch_wait(deltafs_dir *d, const struct error *refused, struct error *e)
+{
+    return d->transport->epoch_wait(d->ctx, refused, e);
 }
 
 size_t dir_hold_room(const deltafs_dir *d, size_t size)
@@ -286,7 +307,7 @@ int deltafs_epoch_wait(deltafs_dir *d)
 {
     int status = dir_must_write(d, "deltafs_epoch_wait");
 
-    return status == DELTAFS_OK ? dir_end(d, d->transport->epoch_wait(d->ctx, &d->error)) : status;
+    return status == DELTAFS_OK ? dir_end(d, d->transport->epoch_wait(d->ctx, NULL, &d->error)) : status;
 }
 
 const char *dir_schema(const deltafs_dir *d)

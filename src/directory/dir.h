@@ -15,8 +15,9 @@ struct dir_transport {
     int (*append)(void *ctx, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
                   size_t value_stride, size_t size, struct error *e);
     void (*fail)(void *ctx, const struct error *e); /* an append was refused: the epoch must not be committed */
-    int (*epoch_end)(void *ctx, uint64_t label, struct error *e);
-    int (*epoch_wait)(void *ctx, struct error *e);
+    int (*epoch_end)(void *ctx, uint64_t label, int is_async, struct error *e); /* `is_async`: as of the option */
+    /* `refused`: NULL, or why the epoch that is ending is to be discarded. */
+    int (*epoch_wait)(void *ctx, const struct error *refused, struct error *e);
     int (*place)(void *ctx, struct error *e); /* of dir_place */
     /* `refused`: DELTAFS_OK, or why this process cannot use its attribute, with *e; of a job's processes only rank 0's
      * counts. */
@@ -28,8 +29,10 @@ struct dir_transport {
 struct dir_follower {
     void (*append)(void *ctx, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
                    size_t value_stride);
-    void (*epoch_end)(void *ctx, uint64_t label, int is_committed);
-    int (*close)(void *ctx, struct error *e); /* frees ctx */
+    /* The epoch ends, if `is_ending`: its records are being written. Otherwise it has failed. */
+    void (*epoch_end)(void *ctx, uint64_t label, int is_ending);
+    void (*epoch_wait)(void *ctx, uint64_t label, int is_committed); /* that is known now */
+    int (*close)(void *ctx, struct error *e);                        /* frees ctx */
 };
 void dir_follow(deltafs_dir *d, const struct dir_follower *follower, void *ctx);
 
@@ -60,6 +63,10 @@ size_t dir_hold_room(const deltafs_dir *d, size_t size);
 /* Collective: if no earlier epoch has decided how records are placed, and all processes still hold all of theirs,
  * decide it by these records. Then no more are held. */
 int dir_place(deltafs_dir *d, struct error *e);
+
+/* Collective: end an epoch, but leave its commit to the next call; and commit it, or discard it for a reason. */
+int dir_epoch_end(deltafs_dir *d, uint64_t label, struct error *e);
+int dir_epoch_wait(deltafs_dir *d, const struct error *refused, struct error *e);
 
 /* What a handle's keys are. */
 enum option_keys dir_keys(const deltafs_dir *d);

@@ -54,13 +54,17 @@ static int serial_append(void *ctx, size_t n, const uint8_t *keys, size_t key_st
     return DELTAFS_OK;
 }
 
-/* Commit the epoch that is ending. */
-static int serial_commit(struct serial *s, struct error *e)
+/* Commit the epoch that is ending, unless it is `refused`. */
+static int serial_commit(struct serial *s, const struct error *refused, struct error *e)
 {
     struct writer_totals totals;
     struct error second;
     int is_commit_unknown = 0, status = deltafs_private_writer_wait_end(s->writer, &totals, e);
 
+    if (status == DELTAFS_OK && refused) {
+        *e = *refused;
+        status = e->status;
+    }
     if (status == DELTAFS_OK)
         status = deltafs_private_writer_commit(s->writer, &totals, &is_commit_unknown, e);
     if (status == DELTAFS_OK) {
@@ -77,17 +81,18 @@ static int serial_commit(struct serial *s, struct error *e)
     return status;
 }
 
-static int serial_epoch_wait(void *ctx, struct error *e)
+static int serial_epoch_wait(void *ctx, const struct error *refused, struct error *e)
 {
     struct serial *s = ctx;
     uint64_t label;
 
     if (!deltafs_private_writer_is_ending(s->writer, &label))
         return DELTAFS_OK;
-    int status = serial_commit(s, e);
+    int status = serial_commit(s, refused, e);
     if (status != DELTAFS_OK) {
         s->pending = 0;
-        deltafs_private_dir_explain_async(label, e);
+        if (s->is_async)
+            deltafs_private_dir_explain_async(label, e);
     }
     return status;
 }
@@ -95,7 +100,7 @@ static int serial_epoch_wait(void *ctx, struct error *e)
 /* Begin the current epoch again; the one before is committed. */
 static int serial_discard(struct serial *s, struct error *e)
 {
-    int status = serial_epoch_wait(s, e);
+    int status = serial_epoch_wait(s, NULL, e);
 
     if (status != DELTAFS_OK)
         return status;
@@ -140,19 +145,19 @@ static void serial_choose(struct serial *s)
     deltafs_private_writer_release(s->writer, serial_store, s);
 }
 
-static int serial_epoch_end(void *ctx, uint64_t label, struct error *e)
+static int serial_epoch_end(void *ctx, uint64_t label, int is_async, struct error *e)
 {
     struct serial *s = ctx;
 
     if (deltafs_private_writer_check_label(s->writer, label, e) != DELTAFS_OK)
         return serial_refuse(s, label, e);
-    int status = serial_epoch_wait(s, e);
+    int status = serial_epoch_wait(s, NULL, e);
     if (status != DELTAFS_OK)
         return status;
     serial_choose(s);
     deltafs_private_writer_end(s->writer, label);
     s->pending = 0;
-    return s->is_async ? DELTAFS_OK : serial_commit(s, e);
+    return s->is_async || is_async ? DELTAFS_OK : serial_commit(s, NULL, e);
 }
 
 static int serial_place(void *ctx, struct error *e)
@@ -161,7 +166,7 @@ static int serial_place(void *ctx, struct error *e)
 
     if (deltafs_private_writer_is_placed(s->writer) || !deltafs_private_writer_is_holding(s->writer))
         return DELTAFS_OK;
-    int status = serial_epoch_wait(s, e);
+    int status = serial_epoch_wait(s, NULL, e);
     if (status == DELTAFS_OK)
         serial_choose(s);
     return status;
@@ -178,7 +183,7 @@ static int serial_close(void *ctx, struct error *e)
 {
     struct serial *s = ctx;
     uint64_t tail_length;
-    int late = serial_epoch_wait(s, e);
+    int late = serial_epoch_wait(s, NULL, e);
     struct error *later = error_after(late, e);
     uint64_t pending = s->pending;
     int status = deltafs_private_writer_check_lease(s->writer, later);

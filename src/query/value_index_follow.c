@@ -1,6 +1,6 @@
 /* Indexes by value that are written together with their directory: each record that is appended is appended to them,
- * too. An epoch of the directory is committed first. If an index cannot follow, the directory is complete without it:
- * the index ends there, and closing the directory says so. */
+ * too, and their epochs are written at the same time, but that of the directory is committed first. If an index cannot
+ * follow, the directory is complete without it: the index ends there, and closing the directory says so. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +14,8 @@
 #define SHARE       4                    /* of the option memory that each index has */
 #define MEMORY_MIN  (UINT64_C(8) << 20)  /* bytes that an index needs, */
 #define MEMORY_AUTO (UINT64_C(32) << 20) /* and has if the option is auto */
+
+static const char discarded[] = "the epoch of the directory is discarded";
 
 /* A column that an index has. */
 struct carried {
@@ -97,24 +99,50 @@ static void followers_append(void *ctx, size_t n, const uint8_t *keys, size_t ke
 
 /* ---- Epochs ---- */
 
-static int follower_end(struct follower *f, uint64_t label, int is_committed, struct error *e)
+static int follower_end(struct follower *f, uint64_t label, int is_ending, struct error *e)
 {
-    if (!is_committed) {
-        deltafs_epoch_cancel(f->index, "the epoch of the directory is discarded");
-        deltafs_epoch_end(f->index, label);
-        return DELTAFS_OK;
-    }
-    int status = value_index_print(f->index, label, f->print, e);
-    return status == DELTAFS_OK ? error_of_call(deltafs_epoch_end(f->index, label), e) : status;
+    if (is_ending)
+        return dir_epoch_end(f->index, label, e);
+    deltafs_epoch_cancel(f->index, discarded);
+    dir_epoch_end(f->index, label, e);
+    return DELTAFS_OK;
 }
 
-static void followers_epoch_end(void *ctx, uint64_t label, int is_committed)
+static void followers_epoch_end(void *ctx, uint64_t label, int is_ending)
 {
     struct followers *all = ctx;
     struct error e;
 
     for (size_t k = 0; k < all->count; k++)
-        if (all->each[k].index && follower_end(&all->each[k], label, is_committed, &e) != DELTAFS_OK)
+        if (all->each[k].index && follower_end(&all->each[k], label, is_ending, &e) != DELTAFS_OK)
+            follower_lose(all, &all->each[k], &e);
+}
+
+/* Nothing is committed without what it was computed of. */
+static int follower_wait(struct follower *f, uint64_t label, int is_committed, struct error *e)
+{
+    struct error refused, ignored;
+
+    if (!is_committed) {
+        error_set(&refused, DELTAFS_ERR_CANCELLED, "%s", discarded);
+        dir_epoch_wait(f->index, &refused, e);
+        return DELTAFS_OK;
+    }
+    int status = value_index_print(f->index, label, f->print, &refused);
+    if (status == DELTAFS_OK)
+        return dir_epoch_wait(f->index, NULL, e);
+    *e = refused;
+    dir_epoch_wait(f->index, &refused, &ignored);
+    return status;
+}
+
+static void followers_epoch_wait(void *ctx, uint64_t label, int is_committed)
+{
+    struct followers *all = ctx;
+    struct error e;
+
+    for (size_t k = 0; k < all->count; k++)
+        if (all->each[k].index && follower_wait(&all->each[k], label, is_committed, &e) != DELTAFS_OK)
             follower_lose(all, &all->each[k], &e);
 }
 
@@ -155,7 +183,7 @@ static int followers_close(void *ctx, struct error *e)
     return status;
 }
 
-static const struct dir_follower calls = {followers_append, followers_epoch_end, followers_close};
+static const struct dir_follower calls = {followers_append, followers_epoch_end, followers_epoch_wait, followers_close};
 
 /* ---- Opening ---- */
 

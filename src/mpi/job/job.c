@@ -315,13 +315,17 @@ static int job_commit(struct job *j, const struct writer_totals *totals, int *is
     return status;
 }
 
-/* Collective: commit the epoch that is ending, or discard it. */
-static int job_conclude(struct job *j, struct error *e)
+/* Collective: commit the epoch that is ending, or discard it; if it is `refused`, in any case. */
+static int job_conclude(struct job *j, const struct error *refused, struct error *e)
 {
     struct writer_totals totals;
     struct error second;
     int is_commit_unknown = 0, status = job_wait_end(j, &totals, e);
 
+    if (status == DELTAFS_OK && refused) {
+        *e = *refused;
+        status = e->status;
+    }
     if (status == DELTAFS_OK)
         status = job_commit(j, &totals, &is_commit_unknown, e);
     if (status == DELTAFS_OK) {
@@ -339,16 +343,17 @@ static int job_conclude(struct job *j, struct error *e)
 
 /* Collective: the same, if there is one, once all that was appended since is with its owner. On failure that is given
  * up as well. */
-static int job_conclude_late(struct job *j, struct error *e)
+static int job_conclude_late(struct job *j, const struct error *refused, struct error *e)
 {
     uint64_t label;
 
     if (!deltafs_private_writer_is_ending(j->writer, &label))
         return DELTAFS_OK;
-    int status = job_conclude(j, e);
+    int status = job_conclude(j, refused, e);
     if (status != DELTAFS_OK) {
         j->pending = 0;
-        deltafs_private_dir_explain_async(label, e);
+        if (j->is_async)
+            deltafs_private_dir_explain_async(label, e);
     }
     return status;
 }
@@ -391,9 +396,9 @@ static int job_place(struct job *j, struct error *e)
 }
 
 /* All records are with their owners, or held back: end the epoch, and the one before. */
-static int job_seal(struct job *j, uint64_t label, struct error *e)
+static int job_seal(struct job *j, uint64_t label, int is_async, struct error *e)
 {
-    int status = job_conclude_late(j, e);
+    int status = job_conclude_late(j, NULL, e);
 
     if (status == DELTAFS_OK)
         status = j->is_held ? job_place(j, e) : job_choose(j, e);
@@ -403,7 +408,7 @@ static int job_seal(struct job *j, uint64_t label, struct error *e)
         job_wait(j);
     deltafs_private_writer_end(j->writer, label);
     j->pending = 0;
-    return j->is_async ? DELTAFS_OK : job_conclude(j, e);
+    return j->is_async || is_async ? DELTAFS_OK : job_conclude(j, NULL, e);
 }
 
 /* Collective: begin the current epoch again; the one before is committed first. */
@@ -413,7 +418,7 @@ static int job_discard(struct job *j, struct error *e)
 
     if (status != DELTAFS_OK)
         return status;
-    status = job_conclude_late(j, e);
+    status = job_conclude_late(j, NULL, e);
     if (status == DELTAFS_OK) {
         status = job_check_lease(j, e);
         deltafs_private_writer_discard(j->writer, status != DELTAFS_OK, e);
@@ -451,25 +456,39 @@ static int job_refuse(struct job *j, uint64_t label, int is_same, struct error *
     return e->status;
 }
 
-/* Collective: JOB_EPOCH_END or JOB_EPOCH_WAIT. */
-static int job_end(struct job *j, enum job_meeting call, uint64_t label, struct error *e)
+/* Collective: JOB_EPOCH_END. */
+static int job_end(struct job *j, uint64_t label, int is_async, struct error *e)
 {
-    uint64_t pending, ending;
-    int status = job_meet(j, call, label, &pending, e), is_same = status == DELTAFS_OK;
+    uint64_t pending;
+    int status = job_meet(j, JOB_EPOCH_END, label, &pending, e), is_same = status == DELTAFS_OK;
 
-    if (status == DELTAFS_OK && call == JOB_EPOCH_END)
+    if (status == DELTAFS_OK)
         status = deltafs_private_writer_check_label(j->writer, label, e);
-    else if (status == DELTAFS_OK && !deltafs_private_writer_is_ending(j->writer, &ending))
-        return DELTAFS_OK;
     if (status == DELTAFS_ERR_LABEL)
         return job_refuse(j, label, is_same, e);
-    if (status == DELTAFS_OK && call == JOB_EPOCH_END && !j->is_held)
+    if (status == DELTAFS_OK && !j->is_held)
         deltafs_private_writer_release(j->writer, job_send, j);
     if (status == DELTAFS_OK)
         status = job_deliver_all(j, e);
     if (status != DELTAFS_OK)
         return status;
-    status = call == JOB_EPOCH_END ? job_seal(j, label, e) : job_conclude_late(j, e);
+    status = job_seal(j, label, is_async, e);
+    job_begin_round(j);
+    return status;
+}
+
+/* Collective: JOB_EPOCH_WAIT. */
+static int job_end_late(struct job *j, const struct error *refused, struct error *e)
+{
+    uint64_t pending, ending;
+    int status = job_meet(j, JOB_EPOCH_WAIT, 0, &pending, e);
+
+    if (status != DELTAFS_OK || !deltafs_private_writer_is_ending(j->writer, &ending))
+        return status;
+    status = job_deliver_all(j, e);
+    if (status != DELTAFS_OK)
+        return status;
+    status = job_conclude_late(j, refused, e);
     job_begin_round(j);
     return status;
 }
@@ -485,29 +504,31 @@ static int job_place_early(struct job *j, struct error *e)
     status = job_deliver_all(j, e);
     if (status != DELTAFS_OK)
         return status;
-    status = job_conclude_late(j, e);
+    status = job_conclude_late(j, NULL, e);
     if (status == DELTAFS_OK)
         status = job_place(j, e);
     job_begin_round(j);
     return status;
 }
 
-static int job_lock_and_end(struct job *j, enum job_meeting call, uint64_t label, struct error *e)
+static int job_epoch_end(void *ctx, uint64_t label, int is_async, struct error *e)
 {
+    struct job *j = ctx;
+
     pthread_mutex_lock(&j->lock);
-    int status = job_end(j, call, label, e);
+    int status = job_end(j, label, is_async, e);
     pthread_mutex_unlock(&j->lock);
     return status;
 }
 
-static int job_epoch_end(void *ctx, uint64_t label, struct error *e)
+static int job_epoch_wait(void *ctx, const struct error *refused, struct error *e)
 {
-    return job_lock_and_end(ctx, JOB_EPOCH_END, label, e);
-}
+    struct job *j = ctx;
 
-static int job_epoch_wait(void *ctx, struct error *e)
-{
-    return job_lock_and_end(ctx, JOB_EPOCH_WAIT, 0, e);
+    pthread_mutex_lock(&j->lock);
+    int status = job_end_late(j, refused, e);
+    pthread_mutex_unlock(&j->lock);
+    return status;
 }
 
 static int job_lock_and_place(void *ctx, struct error *e)
@@ -594,7 +615,7 @@ static int job_close_together(struct job *j, uint64_t pending, struct error *e)
     if (pending > 0 && job_deliver_all(j, e) != DELTAFS_OK)
         return e->status;
     struct error second;
-    int status = job_conclude_late(j, e);
+    int status = job_conclude_late(j, NULL, e);
     status = error_first(status, job_finish(j, status == DELTAFS_OK ? e : &second));
     if (status == DELTAFS_OK && pending > 0)
         status = error_set(e, DELTAFS_ERR_UNCOMMITTED,

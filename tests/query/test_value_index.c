@@ -1,0 +1,184 @@
+/* Indexes by value that are written together with their directory: what is written when, and what is there after an
+ * epoch, of the directory or of an index, has failed. */
+#include <errno.h>
+#include <time.h>
+#include <unistd.h>
+#include <deltafs/deltafs_query.h>
+#include "unit_help.h"
+#include "unit_io.h"
+
+#define RECORDS  1000
+#define PATIENCE 60 /* seconds, after which something is taken not to come */
+
+static deltafs_dir *create(const char *name)
+{
+    return unit_create(unit_path("%s", name),
+                       unit_options("schema", "v:f8", "threads", "2", "index_by", "size:2*v;other:v+1", NULL));
+}
+
+static void append(deltafs_dir *d)
+{
+    for (uint64_t key = 0; key < RECORDS; key++) {
+        double value = (double)(key * 7 % RECORDS);
+        CHECK_CALL(d, deltafs_append(d, key, &value, sizeof value), DELTAFS_OK);
+    }
+}
+
+/* The epochs of a directory have these labels. */
+static void check_labels(const char *path, const uint64_t *label, size_t n)
+{
+    struct deltafs_epoch_stat s = {.struct_size = sizeof s};
+    deltafs_dir *d = unit_open(path);
+
+    for (size_t i = 0; i < n; i++) {
+        CHECK_CALL(d, deltafs_epoch_stat(d, i, &s), DELTAFS_OK);
+        CHECK_IS(s.label, label[i]);
+        CHECK_IS(s.records, RECORDS);
+    }
+    CHECK_CALL(d, deltafs_epoch_stat(d, n, &s), DELTAFS_ERR_INVALID);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
+/* An epoch's records with large values are found by this index (NULL: without one). */
+static void check_rows(const char *path, uint64_t label, const char *where, const char *index)
+{
+    const struct deltafs_range range = {label, label};
+    const struct deltafs_select_options o = {.struct_size = sizeof o, .where = where, .range = &range};
+    const struct deltafs_record *row;
+    deltafs_dir *d = unit_open(path);
+    deltafs_select *s;
+    size_t n, all = 0;
+
+    CHECK_CALL(d, deltafs_select_open(d, &o, &s), DELTAFS_OK);
+    if (index)
+        CHECK(deltafs_select_index(s) && strcmp(deltafs_select_index(s), index) == 0);
+    else
+        CHECK(!deltafs_select_index(s));
+    do {
+        CHECK_CALL(d, deltafs_select_next(s, &row, &n), DELTAFS_OK);
+        all += n;
+    } while (n > 0);
+    CHECK_IS(all, 4);
+    CHECK_IS(deltafs_select_close(s), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
+/* ---- Order ---- */
+
+/* The directory is about to commit: its index is being written, but has not committed. */
+static void look_at_index(void *is_written)
+{
+    const struct timespec nap = {.tv_nsec = 1000000};
+    time_t end = time(NULL) + PATIENCE;
+
+    while (unit_io_held() == 0 && time(NULL) < end)
+        nanosleep(&nap, NULL);
+    *(int *)is_written = unit_io_held() > 0;
+    check_labels(unit_path("order/by/size"), NULL, 0);
+    unit_io_release();
+}
+
+/* An index is written while its directory is; and committed behind it. */
+static void test_order(void **state)
+{
+    static const uint64_t labels[] = {5};
+    int is_written = 0;
+
+    (void)state;
+    unit_io_begin();
+    deltafs_dir *d = create("order");
+    append(d);
+    unit_io_hold("order/by/size/00");
+    unit_io_call(OP_WRITE, "order/MANIFEST", look_at_index, &is_written);
+    CHECK_CALL(d, deltafs_epoch_end(d, 5), DELTAFS_OK);
+    CHECK(is_written);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    unit_io_end();
+    check_labels(unit_path("order/by/size"), labels, 1);
+    check_rows(unit_path("order"), 5, "2*v > 1991", "size");
+}
+
+/* ---- Failures ---- */
+
+/* The directory cannot commit: its indexes do not either, and go on with its next epoch. */
+static void test_directory_fails(void **state)
+{
+    static const uint64_t labels[] = {1, 2};
+    static const char *const paths[] = {"fails", "fails/by/size", "fails/by/other"};
+
+    (void)state;
+    unit_io_begin();
+    deltafs_dir *d = create("fails");
+    append(d);
+    CHECK_CALL(d, deltafs_epoch_end(d, 1), DELTAFS_OK);
+    for (int i = 0; i < 3; i++) { /* the data log, the index log, the manifest */
+        static const char *const names[] = {"fails/00/p00000000.data", "fails/00/p00000000.index", "fails/MANIFEST"};
+        append(d);
+        unit_io_fail(OP_WRITE, names[i], 0, 1, EIO);
+        CHECK_CALL(d, deltafs_epoch_end(d, 2), DELTAFS_ERR_IO);
+        CHECK_IS(unit_io_failures(), 1);
+        CHECK(!strstr(deltafs_errmsg(d), "which ended before"));
+    }
+    append(d);
+    CHECK_CALL(d, deltafs_epoch_cancel(d, "not this one"), DELTAFS_OK);
+    CHECK_CALL(d, deltafs_epoch_end(d, 2), DELTAFS_ERR_CANCELLED);
+    append(d);
+    CHECK_CALL(d, deltafs_epoch_end(d, 1), DELTAFS_ERR_LABEL);
+    append(d);
+    CHECK_CALL(d, deltafs_epoch_end(d, 2), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    unit_io_end();
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        check_labels(unit_path("%s", paths[i]), labels, 2);
+        d = unit_open(unit_path("%s", paths[i]));
+        struct deltafs_verify_counts found = {.struct_size = sizeof found};
+        CHECK_CALL(d, deltafs_verify(d, NULL, NULL, &found), DELTAFS_OK);
+        CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    }
+    for (uint64_t label = 1; label <= 2; label++) {
+        check_rows(unit_path("fails"), label, "2*v > 1991", "size");
+        check_rows(unit_path("fails"), label, "v + 1 > 996", "other");
+    }
+}
+
+/* An index cannot say what was computed, or not commit: it ends, without the epoch. The directory and the other index
+ * go on. */
+static void test_index_fails(void **state)
+{
+    static const uint64_t labels[] = {1, 2, 3};
+
+    (void)state;
+    for (uint64_t skip = 0; skip <= 2; skip += 2) { /* the manifest's copy is written between the two */
+        const char *path = unit_path("ends.%d", (int)skip);
+        unit_io_begin();
+        deltafs_dir *d = create(path + strlen(unit_folder) + 1);
+        append(d);
+        CHECK_CALL(d, deltafs_epoch_end(d, 1), DELTAFS_OK);
+        append(d);
+        unit_io_fail(OP_WRITE, "by/size/MANIFEST", skip, 1, EIO);
+        CHECK_CALL(d, deltafs_epoch_end(d, 2), DELTAFS_OK);
+        CHECK_IS(unit_io_failures(), 1);
+        append(d);
+        CHECK_CALL(d, deltafs_epoch_end(d, 3), DELTAFS_OK);
+        CHECK_IS(deltafs_close(d), DELTAFS_ERR_IO);
+        CHECK(strstr(deltafs_errmsg(NULL), "the directory is complete, but an index by value of it is not"));
+        unit_io_end();
+        check_labels(path, labels, 3);
+        check_labels(unit_path("ends.%d/by/size", (int)skip), labels, 1);
+        check_labels(unit_path("ends.%d/by/other", (int)skip), labels, 3);
+        check_rows(path, 1, "2*v > 1991", "size");
+        check_rows(path, 2, "2*v > 1991", NULL);
+        check_rows(path, 3, "v + 1 > 996", "other");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_directory_fails),
+        cmocka_unit_test(test_index_fails),
+    };
+
+    return cmocka_run_group_tests(tests, unit_setup, unit_teardown);
+}
