@@ -253,6 +253,8 @@ static void help_one(const char *before, const struct command *c)
                  o->letter ? ", " : "  ", o->name, o->takes ? " " : "", o->takes ? o->takes : "");
         printf("    %-20s %s\n", o->letter ? left : left + 4, o->text);
     }
+    if (c->in_namespace)
+        printf("    With NS:/PATH this is '%s ns %s', which has options of its own.\n", text_program, c->name);
 }
 
 static void help_command(const struct command *c)
@@ -315,10 +317,16 @@ static void say_unknown(const struct program *p, const char *no_what, const char
              best ? "'? There " : "", best ? there + strlen("there ") : "");
 }
 
+static void list_option(const struct command_option *o)
+{
+    printf("--%s%s\n", o->name, o->parse ? "=" : "");
+}
+
 /* For completion in shells: the commands, or the options of one, one on a line; those with a value end in '='. */
 static int list(const struct program *p, const char *name)
 {
     const struct command *one = name ? command_find(p, name) : NULL;
+    const struct command *other = one ? one->in_namespace : NULL;
     const struct deltafs_option_info *info;
 
     for (const struct command *const *c = p->command; !name && *c; c++)
@@ -326,7 +334,10 @@ static int list(const struct program *p, const char *name)
     if (!name)
         puts("help");
     for (const struct command_option *o = one ? one->option : NULL; o && o->name; o++)
-        printf("--%s%s\n", o->name, o->parse ? "=" : "");
+        list_option(o);
+    for (const struct command_option *o = other ? other->option : NULL; o && o->name; o++)
+        if (!option_find(one, o->name, 0))
+            list_option(o);
     for (size_t i = 0; one && one->refused && (info = deltafs_option_at(i)); i++)
         if (option_is_library(one, info->name) && !option_find(one, info->name, 0))
             printf("--%s=\n", info->name);
@@ -387,6 +398,19 @@ static int run(const struct program *p, const struct command *c, int argc, char 
     return code;
 }
 
+/* The command that does the work: another one if an operand is in a namespace. */
+static const struct command *command_for(const struct command *c, int argc, char **argv)
+{
+    int is_end = 0;
+
+    for (int i = 0; c->in_namespace && i < argc; i++) {
+        if ((is_end || argv[i][0] != '-') && text_is_in_namespace(argv[i]))
+            return c->in_namespace;
+        is_end |= strcmp(argv[i], "--") == 0;
+    }
+    return c;
+}
+
 /* A command that consists of others is a program of its own. */
 static int dispatch(const struct program *p, int argc, char **argv);
 
@@ -436,7 +460,7 @@ static int dispatch(const struct program *p, int argc, char **argv)
     if (c && c->sub)
         return dispatch_sub(p, c, argc - 1, argv + 1);
     if (c)
-        return run(p, c, argc - 2, argv + 2);
+        return run(p, command_for(c, argc - 2, argv + 2), argc - 2, argv + 2);
     if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
         return help(p, next);
     if (strcmp(name, "--version") == 0) {

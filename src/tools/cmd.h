@@ -46,6 +46,7 @@ struct command {
     /* One of these does the work. */
     int (*run)(const struct command_call *c); /* returns the exit code */
     command_each *each;
+    const struct command *in_namespace; /* not NULL: it does the work if an operand is NS:/PATH, with its own options */
     const struct command *const *sub; /* up to NULL: its first operand is the name of one of these, which does the work.
                                          All of these take `option`, too, which may come before the name */
 };

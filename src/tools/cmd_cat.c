@@ -29,6 +29,8 @@ static const struct command_option options[] = {
     {"size", 0, "N", "at most N bytes of each file", cmd_parse_number, offsetof(struct cat, size)},
     {0}};
 
+extern const struct command cmd_ns_cat;
+
 const struct command cmd_cat = {.name = "cat",
                                 .usage = "FILE... [OPTION...]",
                                 .text = "Write the bytes of logical files to standard output.",
@@ -36,4 +38,5 @@ const struct command cmd_cat = {.name = "cat",
                                 .least = 1,
                                 .size = sizeof(struct cat),
                                 .option = options,
+                                .in_namespace = &cmd_ns_cat,
                                 .each = cat_one};

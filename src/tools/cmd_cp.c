@@ -295,6 +295,8 @@ static const struct command_option options[] = {
      cmd_parse_range, offsetof(struct cp, epochs)},
     {0}};
 
+extern const struct command cmd_ns_cp;
+
 const struct command cmd_cp = {
     .name = "cp",
     .usage = "FROM TO [OPTION...]",
@@ -305,4 +307,5 @@ const struct command cmd_cp = {
     .most = 2,
     .size = sizeof(struct cp),
     .option = options,
+    .in_namespace = &cmd_ns_cp,
     .run = cp_run};

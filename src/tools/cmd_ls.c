@@ -199,9 +199,12 @@ static const struct command_option options[] = {
     {"json", 0, NULL, "for programs", NULL, offsetof(struct ls, is_json)},
     {0}};
 
+extern const struct command cmd_ns_ls;
+
 const struct command cmd_ls = {.name = "ls",
                                .usage = "[PATH...] [OPTION...]",
                                .text = "List a folder, and mark directories of DeltaFS and logical files.",
                                .size = sizeof(struct ls),
                                .option = options,
+                               .in_namespace = &cmd_ns_ls,
                                .run = ls_run};

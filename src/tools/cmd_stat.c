@@ -37,6 +37,8 @@ static int stat_run(const struct command_call *c)
 
 static const struct command_option options[] = {{"json", 0, NULL, "for programs", NULL, 0}, {0}};
 
+extern const struct command cmd_ns_stat;
+
 const struct command cmd_stat = {.name = "stat",
                                  .usage = "PATH... [OPTION...]",
                                  .text = "Print the kind and size of logical files, directories and others.",
@@ -44,4 +46,5 @@ const struct command cmd_stat = {.name = "stat",
                                  .least = 1,
                                  .size = sizeof(int),
                                  .option = options,
+                                 .in_namespace = &cmd_ns_stat,
                                  .run = stat_run};

@@ -247,7 +247,7 @@ static int ns_cp_run(const struct command_call *call)
 
     c->mask = umask(0);
     umask(c->mask);
-    c->set.flags = strstr(to, ":/") ? O_RDWR : O_RDONLY;
+    c->set.flags = text_is_in_namespace(to) ? O_RDWR : O_RDONLY;
     int code = place_find(&c->set, to, &c->to);
     c->set.flags = O_RDONLY; /* of other namespaces */
     if (code == EXIT_OK)

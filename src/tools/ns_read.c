@@ -57,6 +57,33 @@ static void time_text(const struct timespec *t, const char *format, char *text, 
         strftime(text, room, format, &tm);
 }
 
+/* Print the attributes of what is at a path; `count` have been printed before. */
+static int print_attributes(struct place *p, const struct stat *st, int is_json, int count)
+{
+    struct report r = {.is_json = is_json};
+    char name[2 * PATH_MAX], text[PATH_MAX], target[PATH_MAX];
+    int code = S_ISLNK(st->st_mode) ? place_readlink(p, target) : EXIT_OK;
+
+    if (code != EXIT_OK)
+        return code;
+    printf("%s%s", count > 0 ? is_json ? ",\n" : "\n" : "", is_json ? "{" : "");
+    snprintf(name, sizeof name, "%s:%s", p->name, p->path);
+    report_text(&r, "path", "path", name);
+    report_text(&r, "kind", "kind", S_ISDIR(st->st_mode) ? "folder" : S_ISLNK(st->st_mode) ? "link" : "file");
+    if (S_ISLNK(st->st_mode))
+        report_text(&r, "target", "target", target);
+    report_number(&r, "size", "size", (uint64_t)st->st_size);
+    snprintf(text, sizeof text, "%04o", st->st_mode & 07777);
+    report_text(&r, "mode", "mode", text);
+    report_number(&r, "uid", "uid", st->st_uid);
+    report_number(&r, "gid", "gid", st->st_gid);
+    time_text(&st->st_mtim, "%Y-%m-%dT%H:%M:%S%z", text, sizeof text);
+    report_text(&r, "modified", "modified", text);
+    report_number(&r, "inode", "inode", st->st_ino);
+    fputs(is_json ? "\n}" : "", stdout);
+    return EXIT_OK;
+}
+
 /* ---- ls ---- */
 
 struct ls_entry {
@@ -65,14 +92,15 @@ struct ls_entry {
 };
 
 struct ns_ls {
-    int is_long, is_all, is_recursive; /* options */
-    int count;                         /* operands, */
-    int titles;                        /* and folders listed so far */
-    struct ls_entry *entry;            /* of one folder */
+    int is_long, is_all, is_recursive, is_json; /* options */
+    int count;                                  /* operands, */
+    int titles;                                 /* folders listed so far, */
+    int printed;                                /* and JSON objects */
+    struct ls_entry *entry;                     /* of one folder */
     size_t entries, room;
 };
 
-static void ls_print(const struct ns_ls *l, const struct place *p, const char *name, const struct stat *st)
+static void ls_line(const struct ns_ls *l, const struct place *p, const char *name, const struct stat *st)
 {
     char mode[11], when[32], target[PATH_MAX] = "";
     const struct passwd *user = l->is_long ? getpwuid(st->st_uid) : NULL;
@@ -91,6 +119,19 @@ static void ls_print(const struct ns_ls *l, const struct place *p, const char *n
         text_say("%s -> %s", name, target);
     else
         text_say("%s", name);
+}
+
+/* Print what is at `p`, as `name` in lines. */
+static int ls_print(struct ns_ls *l, struct place *p, const char *name, const struct stat *st)
+{
+    int code = EXIT_OK;
+
+    if (l->is_json)
+        code = print_attributes(p, st, 1, l->printed);
+    else
+        ls_line(l, p, name, st);
+    l->printed += code == EXIT_OK;
+    return code;
 }
 
 static int ls_keep(struct place *p, const struct stat *st, void *arg)
@@ -130,7 +171,7 @@ static int ls_folder(struct ns_ls *l, struct place *p)
 
     own.entry = NULL;
     own.entries = own.room = 0;
-    if (l->is_recursive || l->count > 1) {
+    if (!l->is_json && (l->is_recursive || l->count > 1)) {
         fputs(l->titles++ > 0 ? "\n" : "", stdout);
         text_say("%s:%s:", p->name, p->path);
     }
@@ -139,7 +180,8 @@ static int ls_folder(struct ns_ls *l, struct place *p)
         qsort(own.entry, own.entries, sizeof *own.entry, ls_compare);
     for (size_t i = 0; i < own.entries; i++)
         if (place_enter(p, own.entry[i].name, &before) == EXIT_OK) {
-            ls_print(l, p, own.entry[i].name, &own.entry[i].st);
+            int one = ls_print(l, p, own.entry[i].name, &own.entry[i].st);
+            code = one != EXIT_OK ? one : code;
             place_leave(p, before);
         }
     for (size_t i = 0; i < own.entries; i++) {
@@ -167,9 +209,8 @@ static int ls_place(struct place *p, const struct stat *st, void *arg)
     if (S_ISDIR(target.st_mode))
         return ls_folder(l, p);
     snprintf(name, sizeof name, "%s:%s", p->name, p->path);
-    ls_print(l, p, name, st);
     l->titles++;
-    return EXIT_OK;
+    return ls_print(l, p, name, st);
 }
 
 static int ns_ls_run(const struct command_call *c)
@@ -177,7 +218,10 @@ static int ns_ls_run(const struct command_call *c)
     struct ns_ls *l = c->values;
 
     l->count = c->count;
-    return each_operand(c, ls_place);
+    fputs(l->is_json ? "[" : "", stdout);
+    int code = each_operand(c, ls_place);
+    fputs(l->is_json ? "]\n" : "", stdout);
+    return code;
 }
 
 static const struct command_option ns_ls_options[] = {
@@ -185,6 +229,7 @@ static const struct command_option ns_ls_options[] = {
      offsetof(struct ns_ls, is_long)},
     {"all", 'a', NULL, "also names that begin with a dot", NULL, offsetof(struct ns_ls, is_all)},
     {"recursive", 'R', NULL, "also the folders in it, and so on", NULL, offsetof(struct ns_ls, is_recursive)},
+    {"json", 0, NULL, "for programs: what 'ns stat --json' prints", NULL, offsetof(struct ns_ls, is_json)},
     {0}};
 
 const struct command cmd_ns_ls = {.name = "ls",
@@ -206,28 +251,10 @@ struct ns_stat {
 static int stat_place(struct place *p, const struct stat *st, void *arg)
 {
     struct ns_stat *s = arg;
-    struct report r = {.is_json = s->is_json};
-    char name[2 * PATH_MAX], text[PATH_MAX], target[PATH_MAX];
-    int code = S_ISLNK(st->st_mode) ? place_readlink(p, target) : EXIT_OK;
+    int code = print_attributes(p, st, s->is_json, s->count);
 
-    if (code != EXIT_OK)
-        return code;
-    printf("%s%s", s->count++ > 0 ? s->is_json ? ",\n" : "\n" : "", s->is_json ? "{" : "");
-    snprintf(name, sizeof name, "%s:%s", p->name, p->path);
-    report_text(&r, "path", "path", name);
-    report_text(&r, "kind", "kind", S_ISDIR(st->st_mode) ? "folder" : S_ISLNK(st->st_mode) ? "link" : "file");
-    if (S_ISLNK(st->st_mode))
-        report_text(&r, "target", "target", target);
-    report_number(&r, "size", "size", (uint64_t)st->st_size);
-    snprintf(text, sizeof text, "%04o", st->st_mode & 07777);
-    report_text(&r, "mode", "mode", text);
-    report_number(&r, "uid", "uid", st->st_uid);
-    report_number(&r, "gid", "gid", st->st_gid);
-    time_text(&st->st_mtim, "%Y-%m-%dT%H:%M:%S%z", text, sizeof text);
-    report_text(&r, "modified", "modified", text);
-    report_number(&r, "inode", "inode", st->st_ino);
-    fputs(s->is_json ? "\n}" : "", stdout);
-    return EXIT_OK;
+    s->count += code == EXIT_OK;
+    return code;
 }
 
 static int ns_stat_run(const struct command_call *c)
@@ -254,22 +281,29 @@ const struct command cmd_ns_stat = {.name = "stat",
 
 /* ---- cat ---- */
 
+struct ns_cat {
+    struct command_number offset, size;
+};
+
 static int cat_place(struct place *p, const struct stat *st, void *arg)
 {
     static char bytes[1 << 16];
+    const struct ns_cat *c = arg;
     deltafs_namespace_file *f;
-    uint64_t offset = 0;
-    size_t got = 0;
+    uint64_t offset = c->offset.value, left = c->size.is_given ? c->size.value : UINT64_MAX;
+    size_t got = 1;
 
     (void)st;
-    (void)arg;
     int status = deltafs_namespace_file_open(p->ns, p->path, O_RDONLY, 0, &f);
     if (status != DELTAFS_OK)
         return text_of_call(status);
-    do {
-        status = deltafs_namespace_file_read(f, offset, bytes, sizeof bytes, &got);
+    while (left > 0 && got > 0) {
+        status = deltafs_namespace_file_read(f, offset, bytes, left < sizeof bytes ? left : sizeof bytes, &got);
+        if (status != DELTAFS_OK || fwrite(bytes, 1, got, stdout) != got)
+            break;
         offset += got;
-    } while (status == DELTAFS_OK && got > 0 && fwrite(bytes, 1, got, stdout) == got);
+        left -= got;
+    }
     int code = text_of_call(status);
     deltafs_namespace_file_close(f);
     return code;
@@ -280,11 +314,18 @@ static int ns_cat_run(const struct command_call *c)
     return each_operand(c, cat_place);
 }
 
+static const struct command_option ns_cat_options[] = {
+    {"offset", 0, "N", "start at byte N of each file", cmd_parse_number, offsetof(struct ns_cat, offset)},
+    {"size", 0, "N", "at most N bytes of each file", cmd_parse_number, offsetof(struct ns_cat, size)},
+    {0}};
+
 const struct command cmd_ns_cat = {.name = "cat",
-                                   .usage = "NS:/PATH...",
+                                   .usage = "NS:/PATH... [OPTION...]",
                                    .text = "Write files of a namespace to standard output.",
                                    .missing = "NS:/PATH is missing",
                                    .least = 1,
+                                   .size = sizeof(struct ns_cat),
+                                   .option = ns_cat_options,
                                    .run = ns_cat_run};
 
 /* ---- find ---- */

@@ -46,7 +46,7 @@ int place_find(struct place_set *s, const char *name, struct place *out)
 
 int place_must_find(struct place_set *s, const char *name, struct place *out)
 {
-    if (!strstr(text_path(name), ":/"))
+    if (!text_is_in_namespace(name))
         return text_fail(EXIT_USAGE, "'%s': not in a namespace; give NS:/PATH", name);
     return place_find(s, name, out);
 }

@@ -133,6 +133,11 @@ const char *text_path(const char *name)
     return strncmp(name, prefix, sizeof prefix - 1) == 0 ? name + sizeof prefix - 1 : name;
 }
 
+int text_is_in_namespace(const char *name)
+{
+    return strstr(text_path(name), ":/") != NULL;
+}
+
 const char *text_plural(uint64_t n)
 {
     return n == 1 ? "" : "s";

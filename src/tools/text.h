@@ -47,6 +47,9 @@ int text_number(const char *text, uint64_t *out);
 /* A path without the prefix of MPI-IO's names, `deltafs:`. */
 const char *text_path(const char *name);
 
+/* Whether a name is NS:/PATH, which is split at the first ":/". */
+int text_is_in_namespace(const char *name);
+
 /* The ending of a word for `n` things: "s", or "" for one. */
 const char *text_plural(uint64_t n);
 

@@ -107,6 +107,58 @@ one, link = json.load(open("out"))
 assert (one["path"], one["kind"], one["size"], one["mode"]) == ("n:/tree/one", "file", 4, "0640"), one
 assert (link["kind"], link["target"]) == ("link", "a/two"), link' || fail "stat --json: $(cat out)"
 
+ns ls --json n:/tree/a n:/tree/one
+[ -z "${PYTHON3:-}" ] || "$PYTHON3" -c '
+import json
+print(*(e["path"] + " " + e["kind"] for e in json.load(open("out"))), sep="\n")' >listed || fail "ls --json: $(cat out)"
+[ -z "${PYTHON3:-}" ] || [ "$(cat listed)" = "n:/tree/a/b folder
+n:/tree/a/two file
+n:/tree/one file" ] || fail "ls --json: $(cat listed)"
+ns cat --offset 1 --size 2 n:/tree/one n:/tree/a/two
+prints 'newo'
+ns cat --offset 100 n:/tree/one
+prints ''
+
+# ---- ls, stat, cat and cp without "ns" ----
+# plain ARGUMENT...: prints what "ns ARGUMENT..." does.
+plain() {
+    ns "$@"
+    mv out wanted
+    expect 0 "$deltafs" "$@"
+    same out wanted "'$*' and 'ns $*' differ"
+}
+plain ls n:/tree deltafs:n:/tree/a
+plain ls -laR n:/tree
+plain ls --json n:/tree
+plain stat n:/tree/one
+plain stat --json n:/tree/one
+plain cat n:/tree/one n:/tree/a/two
+plain cat --size 3 n:/tree/a/b/large
+expect 0 "$deltafs" cp -rp n:/tree plain
+diff -r --no-dereference tree plain || fail "the copy differs"
+expect 0 "$deltafs" cp tree/one tree/a/two -- n:/tree/empty
+ns rm n:/tree/empty/one n:/tree/empty/two
+expect 2 "$deltafs" ls n:/tree tree
+says "'tree': not in a namespace"
+expect 2 "$deltafs" ls -R tree
+says "unknown option '-R'"
+expect 2 "$deltafs" cp --epochs 1 n:/tree/one x
+says "unknown option '--epochs'"
+"$deltafs" help cp >out || fail "help cp"
+stdout_has "With NS:/PATH this is 'deltafs ns cp'"
+"$deltafs" --list cp >out || fail "--list cp"
+stdout_has "--epochs="
+stdout_has "--preserve"
+expect 0 "$deltafs" snapshot publish n reg@first
+plain ls -R reg@first:/tree
+plain stat reg@first:/tree/a
+plain cat reg@first:/tree/one
+expect 0 "$deltafs" cp -r reg@first:/tree first
+diff -r --no-dereference tree first || fail "the copy of a snapshot differs"
+expect 3 "$deltafs" cp one reg@first:/
+says "a snapshot never changes"
+expect 0 "$deltafs" snapshot withdraw reg@first
+
 # ---- What cp(1) refuses, and where it puts things ----
 expect 3 "$deltafs" ns cp n:/tree out2
 says "is a folder; -r copies it"
