@@ -77,8 +77,9 @@ int dir_reader(deltafs_dir *d, const char *call, const char *missing, struct rea
 
 /* Whether the directory has the name that a removal gives it first. */
 int dir_is_being_removed(const char *path);
-/* Remove the index by value at `path`, whatever there is of it: one whose creation or removal was interrupted, too. */
-int dir_remove_value_index(const char *path, struct error *e);
+/* Remove the directory at `path`, whatever there is of it: one whose creation or removal was interrupted, too. For
+ * directories that the library alone makes: indexes by value, and those of a namespace. */
+int dir_remove_own(const char *path, struct error *e);
 /* Remove those of the directory at `path`. */
 int dir_remove_value_indexes(const char *path, struct error *e);
 

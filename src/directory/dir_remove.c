@@ -170,7 +170,7 @@ static int removal_run(struct removal *r, struct error *e)
     return status;
 }
 
-int dir_remove_value_index(const char *path, struct error *e)
+int dir_remove_own(const char *path, struct error *e)
 {
     struct removal r = {.io = io_default(), .path = path};
     int status = error_of_call(deltafs_remove(path), e);
@@ -187,7 +187,7 @@ static int removal_index(struct removal *r, const char *folder, const char *name
     char path[PATH_ROOM];
 
     (void)r;
-    return dir_remove_value_index(io_path_in(path, folder, "%s", name), e);
+    return dir_remove_own(io_path_in(path, folder, "%s", name), e);
 }
 
 int dir_remove_value_indexes(const char *path, struct error *e)

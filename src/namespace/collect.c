@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include "base/number.h"
 #include "base/sized.h"
+#include "directory/dir.h"
 #include "directory/read/iter.h"
 #include "io/lease.h"
 #include "namespace/head.h"
@@ -267,15 +268,14 @@ static int replace_data(struct collection *c, deltafs_dir *from, const char *pat
         return error_set(&c->call->error, DELTAFS_ERR_NAME, "%s: the path is too long", path);
     int status = DELTAFS_OK;
     if (lstat(beside, &st) == 0) /* of a collection that was interrupted */
-        status = error_of_call(deltafs_remove(beside), &c->call->error);
+        status = dir_remove_own(beside, &c->call->error);
     if (status == DELTAFS_OK)
         status = copy_chunks(c, from, place, count, beside);
     if (status == DELTAFS_OK)
         status = io_exchange(&c->call->io, beside, path, &c->call->error);
     if (status == DELTAFS_OK && c->call->sync)
         status = io_sync_parent(&c->call->io, path, &c->call->error);
-    int removed = lstat(beside, &st) == 0 ? error_of_call(deltafs_remove(beside), error_after(status, &c->call->error))
-                                          : DELTAFS_OK;
+    int removed = lstat(beside, &st) == 0 ? dir_remove_own(beside, error_after(status, &c->call->error)) : DELTAFS_OK;
     return error_first(status, removed);
 }
 
@@ -318,6 +318,8 @@ static int collect_data(struct collection *c, const char *path, uint64_t table)
         return DELTAFS_OK;
     while (first + count < c->places && c->place[first + count].table == table)
         count++;
+    if (status == DELTAFS_ERR_NOT_DELTAFS && count == 0) /* its creation was interrupted */
+        return dir_remove_own(path, &c->call->error);
     if (status == DELTAFS_OK)
         status = error_of_call(deltafs_stat(dir, &stat), &c->call->error);
     if (status == DELTAFS_OK)

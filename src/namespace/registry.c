@@ -124,7 +124,9 @@ static int registry_create(struct io *io, const char *folder, int sync, struct e
     int status = uuid_create(uuid, e);
     if (status == DELTAFS_OK)
         status = text_folder_create(&registry_text, io, folder, uuid, sync, e);
-    return status == DELTAFS_ERR_EXISTS ? DELTAFS_OK : path_explain_missing(folder, e);
+    if (status == DELTAFS_OK || status == DELTAFS_ERR_EXISTS)
+        return DELTAFS_OK;
+    return path_explain_missing(folder, e);
 }
 
 static int snapshot_write(void *arg, struct io_file *file, uint64_t *size, struct error *e)

@@ -6,6 +6,7 @@
 #include <time.h>
 #include "base/path.h"
 #include "base/sized.h"
+#include "io/io_format.h"
 #include "io/lease.h"
 #include "namespace/head.h"
 #include "namespace/pin.h"
@@ -61,8 +62,9 @@ static int add_table(struct snapshot_call *c, const struct table *table, struct 
 
     if (table->reader)
         status = error_of_call(deltafs_last_label(table->reader->dir, &label), &c->error);
-    else if (stat(table_path(path, table->path, table->number, TABLE_DATA), &st) != 0)
-        return DELTAFS_OK;
+    else if (stat(table_path(path, table->path, table->number, "/" MANIFEST_NAME), &st) != 0 ||
+             stat(table_path(path, table->path, table->number, TABLE_DATA), &st) != 0)
+        return DELTAFS_OK; /* its creation was interrupted, or it has nothing */
     return status == DELTAFS_OK ? layers_add_table(layers, table->number, label, &c->error) : status;
 }
 

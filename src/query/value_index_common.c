@@ -84,7 +84,7 @@ static int look_refuse(const char *path, const char *why, struct error *e)
 static int look_discard(const char *path, struct value_index_state *s, struct error *e)
 {
     s->is_made = s->has_epochs = 0;
-    return dir_remove_value_index(path, e);
+    return dir_remove_own(path, e);
 }
 
 /* Of the index that is open. */
@@ -191,13 +191,13 @@ static int prune_one(const char *folder, const char *name, int has, uint64_t las
 
     io_path_in(path, folder, "%s", name);
     if (dir_is_being_removed(path))
-        return dir_remove_value_index(path, e);
+        return dir_remove_own(path, e);
     int status = deltafs_open(path, NULL, &d);
     if (status != DELTAFS_OK)
         return is_none(status) ? DELTAFS_OK : error_of_call(status, e);
     int is_ahead = deltafs_last_label(d, &own) == DELTAFS_OK && (!has || own > last);
     deltafs_close(d);
-    return is_ahead ? dir_remove_value_index(path, e) : DELTAFS_OK;
+    return is_ahead ? dir_remove_own(path, e) : DELTAFS_OK;
 }
 
 int deltafs_private_value_index_prune(const char *of, struct error *e)
@@ -246,7 +246,7 @@ static int open_any(const struct value_index_ranks *ranks, const char *path, str
     if (status != DELTAFS_ERR_DAMAGED || !s->is_made)
         return status;
     s->is_made = s->has_epochs = 0;
-    e->status = ranks->group->rank == 0 ? dir_remove_value_index(path, e) : DELTAFS_OK;
+    e->status = ranks->group->rank == 0 ? dir_remove_own(path, e) : DELTAFS_OK;
     status = collective_agree(ranks->group, e);
     return status == DELTAFS_OK ? error_of_call(ranks->open(ranks->ctx, 0, path, o, out), e) : status;
 }

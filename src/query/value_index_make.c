@@ -236,7 +236,7 @@ static int making_discard(struct making *m, struct error *e)
     if (status != DELTAFS_OK || !is_missing)
         return status;
     m->state.is_made = m->state.has_epochs = 0;
-    return dir_remove_value_index(path, e);
+    return dir_remove_own(path, e);
 }
 
 /* Collective: all ranks must see the same, though others may change the directory meanwhile. */

@@ -27,7 +27,7 @@ struct file {
 };
 
 /* A change of a folder that was not synced since. */
-enum change_kind { CHANGE_CREATE, CHANGE_MKDIR, CHANGE_RENAME, CHANGE_UNLINK, CHANGE_RMDIR };
+enum change_kind { CHANGE_CREATE, CHANGE_MKDIR, CHANGE_RENAME, CHANGE_EXCHANGE, CHANGE_UNLINK, CHANGE_RMDIR };
 struct change {
     struct change *older;
     enum change_kind kind;
@@ -125,6 +125,34 @@ static void note_change(enum change_kind kind, const char *path, const char *to,
     c->lost = lost;
     c->older = disk.changes;
     disk.changes = c;
+}
+
+/* The path of what was in folder `from` and is in `to` now. Returns whether it was there. */
+static int move_path(char path[TORTURE_PATH_ROOM], const char *from, const char *to)
+{
+    char moved[TORTURE_PATH_ROOM + 1];
+    size_t n = strlen(from);
+
+    if (strncmp(path, from, n) != 0 || path[n] != '/')
+        return 0;
+    snprintf(moved, sizeof moved, "%s%s", to, path + n);
+    copy_path(path, moved);
+    return 1;
+}
+
+/* A folder got another name: so did what is in it, and what was changed there before. If two were exchanged, the same
+ * of the other. */
+static void move_all(const char *from, const char *to, int are_exchanged, struct change *changes)
+{
+    for (struct file *f = disk.files; f; f = f->next)
+        if (!f->is_gone && !move_path(f->path, from, to) && are_exchanged)
+            move_path(f->path, to, from);
+    for (struct change *c = changes; c; c = c->older) {
+        if (!move_path(c->path, from, to) && are_exchanged)
+            move_path(c->path, to, from);
+        if (!move_path(c->to, from, to) && are_exchanged)
+            move_path(c->to, to, from);
+    }
 }
 
 /* A file about which nothing is known: all that it has is durable, but nothing of a new one. */
@@ -270,8 +298,15 @@ static void undo(const struct change *c)
         nftw(c->path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
         break;
     case CHANGE_RENAME:
-        if (rename(c->to, c->path) == 0 && c->lost)
+        if (rename(c->to, c->path) != 0)
+            break;
+        move_all(c->to, c->path, 0, c->older);
+        if (c->lost)
             save(c->to, c->lost->durable, c->lost->size);
+        break;
+    case CHANGE_EXCHANGE:
+        if (renameat2(AT_FDCWD, c->path, AT_FDCWD, c->to, RENAME_EXCHANGE) == 0)
+            move_all(c->path, c->to, 1, c->older);
         break;
     case CHANGE_UNLINK:
         save(c->path, c->lost->durable, c->lost->size);
@@ -460,7 +495,12 @@ static void note_done(const struct fake_call *c, struct file *lost)
         note_change(CHANGE_MKDIR, c->path, "", NULL);
         break;
     case FAKE_RENAME:
+        move_all(c->from, c->path, 0, disk.changes);
         note_change(CHANGE_RENAME, c->from, c->path, lost);
+        break;
+    case FAKE_EXCHANGE:
+        move_all(c->from, c->path, 1, disk.changes);
+        note_change(CHANGE_EXCHANGE, c->from, c->path, NULL);
         break;
     case FAKE_UNLINK:
         if (lost)
