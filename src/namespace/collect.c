@@ -15,8 +15,8 @@
 #include "base/number.h"
 #include "base/sized.h"
 #include "directory/dir.h"
-#include "directory/read/iter.h"
 #include "io/lease.h"
+#include "namespace/all_records.h"
 #include "namespace/head.h"
 #include "namespace/pin.h"
 #include "namespace/snapshot.h"
@@ -24,29 +24,12 @@
 #define COPY_LEAST 4 /* data is copied if at least this part of its chunks is not needed */
 #define COPY_NAME  ".new"
 
-/* A record of the name that is looked at. */
-struct version {
-    size_t table;
-    uint64_t label;
-    struct entry_id parent;
-    struct inode inode;
-    size_t name_size;
-    char name[ENTRY_NAME_MAX];
-};
-
-struct source {
-    deltafs_iter *iter;
-    const struct deltafs_record *record; /* NULL: no more */
-};
-
 struct collection {
     struct snapshot_call *call;
     const char *path;
     struct tables tables;
     struct pins pins;
-    struct source *source; /* of each table */
-    struct version *version;
-    size_t versions, version_room;
+    struct all_records records;
     struct entry_id *place; /* that are needed */
     size_t places, place_room;
     struct deltafs_namespace_collected result;
@@ -98,18 +81,12 @@ static void sort_places(struct collection *c)
 
 /* ---- What is needed ---- */
 
-static int is_same_entry(const struct version *a, const struct version *b)
-{
-    return id_is_same(&a->inode.id, &b->inode.id) && id_is_same(&a->parent, &b->parent) &&
-           a->name_size == b->name_size && memcmp(a->name, b->name, a->name_size) == 0;
-}
-
 /* Whether no version is newer, of those of the same entry in any table, or in the same table up to a limit. */
 static int is_newest(const struct collection *c, const struct version *v, int is_any_table, uint64_t limit)
 {
-    for (const struct version *w = c->version; w < c->version + c->versions; w++)
-        if (w->inode.stamp > v->inode.stamp && (is_any_table || (w->table == v->table && w->label <= limit)) &&
-            is_same_entry(v, w))
+    for (const struct version *w = c->records.version; w < c->records.version + c->records.versions; w++)
+        if (w->entry.inode.stamp > v->entry.inode.stamp &&
+            (is_any_table || (w->table == v->table && w->label <= limit)) && version_is_same_entry(v, w))
             return 0;
     return 1;
 }
@@ -139,8 +116,9 @@ static int note_versions(struct collection *c)
 {
     int status = DELTAFS_OK;
 
-    for (const struct version *v = c->version; v < c->version + c->versions && status == DELTAFS_OK; v++) {
-        const struct inode *i = &v->inode;
+    for (const struct version *v = c->records.version;
+         v < c->records.version + c->records.versions && status == DELTAFS_OK; v++) {
+        const struct inode *i = &v->entry.inode;
         if (i->type != ENTRY_FILE || i->size == 0 || !is_own(c, i->data.table) || !is_needed(c, v))
             continue;
         status = add_file(c, i);
@@ -148,84 +126,14 @@ static int note_versions(struct collection *c)
     return status;
 }
 
-/* ---- Reading all records ---- */
-
-static int next_record(struct collection *c, struct source *s)
-{
-    return error_of_call(deltafs_iter_next(s->iter, &s->record), &c->call->error);
-}
-
-static int add_version(struct collection *c, size_t table)
-{
-    const struct deltafs_record *record = c->source[table].record;
-    struct entry entry;
-    int status = table_decode(&c->tables.table[table], record, &entry, &c->call->error);
-
-    if (status == DELTAFS_OK)
-        status = memory_extend(NULL, &c->version, c->versions, &c->version_room, sizeof *c->version,
-                               "versions of a name", &c->call->error);
-    if (status != DELTAFS_OK)
-        return status;
-    struct version *v = &c->version[c->versions++];
-    *v = (struct version){.table = table,
-                          .label = record->label,
-                          .parent = entry.parent,
-                          .inode = entry.inode,
-                          .name_size = entry.name_size};
-    memcpy(v->name, entry.name, entry.name_size);
-    return DELTAFS_OK;
-}
-
-static int open_sources(struct collection *c)
-{
-    int status = DELTAFS_OK;
-
-    c->source = calloc(c->tables.count + 1, sizeof *c->source);
-    if (!c->source)
-        return error_no_memory(&c->call->error, c->tables.count * sizeof *c->source, "tables");
-    for (size_t i = 0; i < c->tables.count && status == DELTAFS_OK; i++) {
-        const struct table_reader *r = c->tables.table[i].reader;
-        if (!r)
-            continue;
-        status = error_of_call(iter_open_by_key(r->dir, 0, UINT64_MAX, &c->source[i].iter), &c->call->error);
-        if (status == DELTAFS_OK)
-            status = next_record(c, &c->source[i]);
-    }
-    return status;
-}
-
-/* Collect the versions of the least key that is left; none: all were read. */
-static int next_key(struct collection *c)
-{
-    const struct source *least = NULL, *end = c->source + c->tables.count;
-    int status = DELTAFS_OK;
-
-    c->versions = 0;
-    for (const struct source *s = c->source; s < end; s++)
-        if (s->record && (!least || s->record->key < least->record->key))
-            least = s;
-    uint64_t key = least ? least->record->key : 0;
-    for (struct source *s = c->source; least && s < end; s++)
-        while (status == DELTAFS_OK && s->record && s->record->key == key) {
-            status = add_version(c, (size_t)(s - c->source));
-            if (status == DELTAFS_OK)
-                status = next_record(c, s);
-        }
-    return status;
-}
-
 static int find_needed(struct collection *c)
 {
-    int status = open_sources(c);
+    struct error *e = &c->call->error;
+    int status = all_records_open(&c->records, &c->tables, e);
 
-    while (status == DELTAFS_OK) {
-        status = next_key(c);
-        if (status != DELTAFS_OK || c->versions == 0)
-            break;
+    while (status == DELTAFS_OK && (status = all_records_next(&c->records, e)) == DELTAFS_OK && c->records.versions > 0)
         status = note_versions(c);
-    }
-    for (size_t i = 0; c->source && i < c->tables.count; i++)
-        deltafs_iter_close(c->source[i].iter);
+    all_records_close(&c->records);
     sort_places(c);
     return status;
 }
@@ -421,8 +329,6 @@ int deltafs_namespace_collect(const char *path, struct deltafs_namespace_collect
     if (status == DELTAFS_OK && out)
         status = sized_fill(out, &c.result, sizeof c.result, name, &call.error);
     pins_fini(&c.pins);
-    free(c.source);
-    free(c.version);
     free(c.place);
     free(absolute);
     return snapshot_call_end(&call, status);

@@ -146,7 +146,8 @@ static int next_record(deltafs_namespace_list *l, struct source *s)
             return status;
         status = table_decode(s->table, record, &entry, &l->ns->error);
         /* Another folder may have the same hash, and a layer have less than the table has by now. */
-    } while (status == DELTAFS_OK && (!id_is_same(&entry.parent, &s->parent) || record->label > s->table->epochs.last));
+    } while (status == DELTAFS_OK &&
+             (!id_is_same(&entry.parent, &s->parent) || !table_has_epoch(s->table, record->label)));
     s->bytes = record->value;
     s->size = record->size;
     s->hash = (uint32_t)record->key;

@@ -14,6 +14,7 @@
  *     change.c      changes of names and attributes; rename.c has one of them
  *     open_file.c   open files
  *     list.c        the entries of a folder
+ *     all_records.c all that the tables have, for collect.c
  *     commit.c      from the names in memory to the table
  *     namespace.c   open, close, messages
  *     shared.c      all of this by the ranks of a job together: see shared.h

@@ -49,6 +49,12 @@ void tables_note_data(struct tables *t, uint64_t number);
 int table_reader(struct tables *t, struct table *table, struct table_reader **out, struct error *e);
 void table_reader_release(struct table_reader *r);
 
+/* Whether an epoch with this label is read. */
+static inline int table_has_epoch(const struct table *table, uint64_t label)
+{
+    return label >= table->epochs.first && label <= table->epochs.last;
+}
+
 /* Decode a record of a table. */
 int table_decode(const struct table *table, const struct deltafs_record *record, struct entry *out, struct error *e);
 /* Pass all that the tables have of a name to `fn`; `table` is a place in t->table. */

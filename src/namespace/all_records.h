@@ -1,0 +1,32 @@
+/* All records of all tables, in the order of their keys, so that those of one name come together. */
+#ifndef DELTAFS_NAMESPACE_ALL_RECORDS_H
+#define DELTAFS_NAMESPACE_ALL_RECORDS_H
+
+#include "namespace/tables.h"
+
+struct version {
+    size_t table; /* its place */
+    uint64_t label;
+    struct entry entry; /* its texts are in `bytes` */
+    size_t at, size;    /* of the record, in `bytes` */
+};
+
+struct all_records {
+    const struct tables *tables;
+    struct record_source *source; /* of each table */
+    struct buffer bytes;
+    size_t used;
+    struct version *version; /* of the key that was read last: table after table, and those of a table by epoch */
+    size_t versions, version_room;
+};
+
+/* all_records_close in any case. The tables must stay. */
+int all_records_open(struct all_records *a, const struct tables *t, struct error *e);
+void all_records_close(struct all_records *a);
+/* Read those of the least key that is left; a->versions 0: all were read. */
+int all_records_next(struct all_records *a, struct error *e);
+
+/* Whether both are states of the same entry, under the same name. */
+int version_is_same_entry(const struct version *a, const struct version *b);
+
+#endif
