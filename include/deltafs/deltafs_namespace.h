@@ -17,7 +17,7 @@
  *
  * Commits
  *  - Changes are in memory until deltafs_namespace_commit or deltafs_namespace_close. When half of the option memory is
- *    used up, the library commits by itself. The bytes of files are written when the file is closed.
+ *    used up, the library commits by itself. The bytes of a file are stored when it is closed, and while it is written if it is large.
  *  - After a commit that failed, nothing can be changed or committed by this handle (its calls return that error). What
  *    was committed before is safe.
  *  - With the option sync=commit (the default), what was committed survives a power failure.
@@ -36,7 +36,7 @@
  *  - This differs from POSIX: the mode is stored and shown, but not enforced. The mode of a call is stored as it is,
  *    without the umask.
  *  - Creating or removing an entry does not change the times of its folder. Reading does not change the access time.
- *  - There are no hard links and no special files. A file has at most 8 MiB.
+ *  - There are no hard links and no special files. A file has at most 1 TiB.
  *  - Deleted bytes keep their storage until deltafs_namespace_collect.
  *
  * Statuses
@@ -185,25 +185,31 @@ typedef struct deltafs_namespace_file deltafs_namespace_file;
 
 /* Open a file. `flags` is O_RDONLY, O_WRONLY or O_RDWR, with O_CREAT, O_EXCL, O_TRUNC, O_APPEND and O_NOFOLLOW as in
  * open(2); `mode` is that of a file that is created. All that this handle has open under one name is one file: what one
- * writes, the others read. A file that is written is in memory as a whole until it is closed. DELTAFS_ERR_FOLDER: it is
- * a folder. Close with deltafs_namespace_file_close. */
+ * writes, the others read. An open file takes up to 4 MiB of memory, and 64 bytes more for each MiB that the file has.
+ * DELTAFS_ERR_FOLDER: it is a folder. Close with deltafs_namespace_file_close. */
 DELTAFS_API int deltafs_namespace_file_open(deltafs_namespace *ns, const char *path, int flags, uint32_t mode,
                                             deltafs_namespace_file **out);
 
 /* Read up to `size` bytes from `offset` on; *got is less only at the end of the file. DELTAFS_ERR_INVALID (EINVAL): the
- * file is not open for reading. If the bytes were written by this handle, and the file closed, since the last commit,
- * the call stores them as a commit does, but no reader sees them yet. */
+ * file is not open for reading. If the bytes were written by this handle since the last commit, and are not in memory
+ * any more, the call stores them as a commit does, but no reader sees them yet. */
 DELTAFS_API int deltafs_namespace_file_read(deltafs_namespace_file *file, uint64_t offset, void *bytes, size_t size,
                                             size_t *got);
 
 /* Write all `size` bytes at `offset`; with O_APPEND at the end, whatever `offset` is. What is skipped is zero.
- * DELTAFS_ERR_TOO_LARGE (EFBIG): the file would have more than 8 MiB; nothing is written. DELTAFS_ERR_INVALID: the file
- * is not open for writing. */
+ * DELTAFS_ERR_TOO_LARGE (EFBIG): the file would have more than 1 TiB; nothing is written. DELTAFS_ERR_INVALID: the file
+ * is not open for writing. After another error a part may have been written. */
 DELTAFS_API int deltafs_namespace_file_write(deltafs_namespace_file *file, uint64_t offset, const void *bytes,
                                              size_t size);
 
 /* Set the size. The errors are those of a write. */
 DELTAFS_API int deltafs_namespace_file_truncate(deltafs_namespace_file *file, uint64_t size);
+/* The same for the file at `path`. */
+DELTAFS_API int deltafs_namespace_truncate(deltafs_namespace *ns, const char *path, uint64_t size);
+
+/* As fsync(2): commit what was written to the file. The call commits everything else, too; but if several ranks share
+ * the namespace, only the bytes, which are in the file after the next commit. */
+DELTAFS_API int deltafs_namespace_file_sync(deltafs_namespace_file *file);
 
 /* Get the attributes of the open file, also of one that was removed. */
 DELTAFS_API int deltafs_namespace_file_stat(deltafs_namespace_file *file, struct deltafs_namespace_stat *out);

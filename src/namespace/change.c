@@ -434,7 +434,8 @@ int deltafs_namespace_readlink(deltafs_namespace *ns, const char *path, char *ta
         return ns_end(ns, ns_no_argument(ns, call, "path, target and size"));
     status = walk_to_existing(ns, &ns->walk, path, 0, &f);
     if (status == DELTAFS_OK && f.inode.type != ENTRY_LINK)
-        status = ns_fail(ns, DELTAFS_ERR_INVALID, path);
+        status = error_set(&ns->error, DELTAFS_ERR_INVALID, "%s:/%s: is no symbolic link", ns->path,
+                           path[0] == '/' ? path + 1 : path);
     if (status != DELTAFS_OK)
         return ns_end(ns, status);
     *size = f.item->target_size;

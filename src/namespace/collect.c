@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "base/coding.h"
 #include "base/number.h"
 #include "base/sized.h"
 #include "directory/dir.h"
@@ -47,16 +48,27 @@ static int add_place(struct collection *c, const struct entry_id *place)
     return status;
 }
 
-/* Chunks with keys that follow each other. A format with other places must be followed here, or bytes are lost. */
-_Static_assert(FILE_MAX == 8u << 20, "collect.c: add_file finds the chunks of a file, as the format describes them");
-
-static int add_file(struct collection *c, const struct inode *file)
+/* The chunks of a file that has a list of their places, and the records of the list. */
+static int add_list(struct collection *c, const struct inode *file)
 {
+    uint64_t left = (file->size + CHUNK_SIZE - 1) / CHUNK_SIZE * PLACE_SIZE;
     struct entry_id at = file->data;
-    int status = DELTAFS_OK;
+    uint8_t *bytes = malloc(CHUNK_SIZE);
+    int status = bytes ? DELTAFS_OK : error_no_memory(&c->call->error, CHUNK_SIZE, "places of files");
 
-    for (uint64_t k = 0; k * CHUNK_SIZE < file->size && status == DELTAFS_OK; k++, at.number++)
+    for (; left > 0 && status == DELTAFS_OK; at.number++) {
+        size_t got = 0, some = left < CHUNK_SIZE ? (size_t)left : CHUNK_SIZE;
         status = add_place(c, &at);
+        if (status == DELTAFS_OK)
+            status = tables_read_chunk(&c->tables, &at, some, bytes, &got, &c->call->error);
+        for (size_t k = 0; k + PLACE_SIZE <= got && status == DELTAFS_OK; k += PLACE_SIZE) {
+            struct entry_id place = {get_u64(bytes + k), get_u64(bytes + k + 8)};
+            if (place.table != 0) /* otherwise it has zeros only */
+                status = add_place(c, &place);
+        }
+        left -= some;
+    }
+    free(bytes);
     return status;
 }
 
@@ -121,7 +133,7 @@ static int note_versions(struct collection *c)
         const struct inode *i = &v->entry.inode;
         if (i->type != ENTRY_FILE || i->size == 0 || !is_own(c, i->data.table) || !is_needed(c, v))
             continue;
-        status = add_file(c, i);
+        status = i->size <= CHUNK_SIZE ? add_place(c, &i->data) : add_list(c, i);
     }
     return status;
 }

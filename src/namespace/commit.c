@@ -15,6 +15,7 @@ int ns_commit_data(deltafs_namespace *ns)
     int status = own_table_commit_data(&ns->own, ns_stamps(ns, 1), &ns->error);
     if (status == DELTAFS_OK)
         tables_note_data(&ns->tables, ns->own.number);
+    recent_clear(&ns->recent);
     return ns_break(ns, status);
 }
 

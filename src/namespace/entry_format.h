@@ -2,14 +2,19 @@
  *
  * A namespace is a folder with the text log NAMESPACE and tables. A table is a directory whose keys are numbers: the
  * upper half of a key is the upper half of the hash of the folder's id, the lower half is the lower half of the hash of
- * the name. Beside it may be its data, a directory too: the bytes of files, in chunks with keys that follow each other.
+ * the name. Beside it may be its data, a directory too: the bytes of files.
  *
  * Record of a table:
  *  0 u8 type   1 u8 bytes of the name   2 u16 mode (permissions)   4 u64 table, 12 u64 number: id of the folder
  * 20 u64 table, 28 u64 number: id of the entry   36 u64 stamp   44 name
  * and, unless it says that the entry is removed, varints: uid, gid, mtime and atime (each as its difference to the
- * stamp, coded as 2d, or -2d - 1 if it is below 0), size; of a file of one byte or more also u64 table, u64 key of its
- * first chunk; of a symbolic link the target. */
+ * stamp, coded as 2d, or -2d - 1 if it is below 0), size; of a file of one byte or more also the place of its bytes; of
+ * a symbolic link the target.
+ *
+ * The bytes of a file are in chunks of CHUNK_SIZE, but for the last one. A chunk is a record of the data of some table;
+ * its place is u64 table, u64 key; table 0 and key 0: all its bytes are zero. A chunk whose record is shorter than it
+ * goes on with zeros. The place of a file's bytes is that of its chunk if it has one; if it has more, that of the list
+ * of their places, which are one behind the other, cut into records of CHUNK_SIZE with keys that follow each other. */
 #ifndef DELTAFS_NAMESPACE_ENTRY_FORMAT_H
 #define DELTAFS_NAMESPACE_ENTRY_FORMAT_H
 
@@ -35,8 +40,8 @@
 #define ENTRY_FOLDER  2
 #define ENTRY_LINK    3
 
-/* A file's bytes are in chunks of this size, but for the last one. */
 #define CHUNK_SIZE (256u << 10)
-#define FILE_MAX   (8u << 20)
+#define PLACE_SIZE 16
+#define FILE_MAX   (UINT64_C(1) << 40)
 
 #endif

@@ -13,7 +13,8 @@
 #define NAMES_RESERVE (1u << 20) /* bytes for the names that one call looks up */
 #define FILE_RESERVE  512        /* for that of each open file, which a commit may have to note */
 #define NAMES_SHARE   2          /* names get this part of the memory, the rest is for the table and its data */
-#define FILTER_SHARE  8          /* and the filter this part of that */
+#define FILTER_SHARE  8          /* and the filter this part of that, */
+#define RECENT_SHARE  8          /* and bytes of files that are not committed this */
 #define WRITER_MEMORY (32u << 20)
 
 /* ---- Messages ---- */
@@ -70,7 +71,7 @@ int ns_fail(deltafs_namespace *ns, int status, const char *path)
                  {DELTAFS_ERR_LOOP, "too many symbolic links, or one that must not be followed"},
                  {DELTAFS_ERR_NAME, "the name or the path is too long"},
                  {DELTAFS_ERR_BUSY, "is the root"},
-                 {DELTAFS_ERR_INVALID, "not possible with this path"}};
+                 {DELTAFS_ERR_INVALID, "not possible with a path that ends in '.' or '..'"}};
     size_t i = 0;
 
     while (texts[i].status != status)
@@ -222,8 +223,10 @@ static int open_memory(deltafs_namespace *ns, int is_writer, const deltafs_optio
                          "option memory: %llu bytes are too few to write to a namespace; give %u",
                          (unsigned long long)*memory, WRITER_MEMORY);
     size_t names = *memory / NAMES_SHARE, filter = is_writer ? names / FILTER_SHARE : 0;
+    size_t recent = is_writer ? names / RECENT_SHARE : 0;
     int status = is_writer ? name_filter_init(&ns->committed, filter, e) : DELTAFS_OK;
-    return status == DELTAFS_OK ? name_table_init(&ns->names, names - filter, e) : status;
+    ns->recent = recent_of(recent);
+    return status == DELTAFS_OK ? name_table_init(&ns->names, names - filter - recent, e) : status;
 }
 
 /* Know the layers, and the root. */
@@ -271,6 +274,7 @@ int ns_free(deltafs_namespace *ns, struct error *e)
     int status = own_table_close(&ns->own, e);
     name_table_fini(&ns->names);
     name_filter_fini(&ns->committed);
+    recent_fini(&ns->recent);
     walk_fini(&ns->walk);
     walk_fini(&ns->other);
     layers_fini(&ns->layers);

@@ -12,7 +12,8 @@
  *     snapshot.c    publishing and withdrawing
  *     walk.c        paths: from the root to the folder of a name, and what has the name
  *     change.c      changes of names and attributes; rename.c has one of them
- *     open_file.c   open files
+ *     open_file.c   open files; file_bytes.c: their bytes
+ *     recent.c      bytes that are stored and not committed
  *     list.c        the entries of a folder
  *     all_records.c all that the tables have, for collect.c
  *     commit.c      from the names in memory to the table
@@ -27,6 +28,7 @@
 #include "namespace/layers.h"
 #include "namespace/name_filter.h"
 #include "namespace/own_table.h"
+#include "namespace/recent.h"
 #include "namespace/resolve.h"
 
 /* A walk goes from the root down the folders of a path. In a view, a folder is a set of ids: each writer that has
@@ -88,6 +90,7 @@ struct deltafs_namespace {
     struct own_table own;
     struct shared *shared; /* of a client: the ranks that share the namespace, and who owns what */
     struct shared *job;    /* of a store: the same */
+    struct recent recent;
     struct walk walk, other;
     struct open_file *open[OPEN_BUCKETS]; /* by id */
     size_t opens;
@@ -224,7 +227,7 @@ void ns_note_removed(deltafs_namespace *ns, const struct entry_id *id);
 void ns_note_moved(deltafs_namespace *ns, const struct inode *inode, const struct entry_name *to);
 void ns_note_attributes(deltafs_namespace *ns, const struct inode *inode);
 /* Read a chunk of bytes that this writer has written, committed or not. */
-int ns_read_own_chunk(deltafs_namespace *ns, const struct entry_id *place, size_t size, uint8_t *to);
+int ns_read_own_chunk(deltafs_namespace *ns, const struct entry_id *place, size_t room, uint8_t *to, size_t *got);
 /* Write the bytes of all open files that were changed. */
 int ns_flush_files(deltafs_namespace *ns);
 void ns_free_files(deltafs_namespace *ns);

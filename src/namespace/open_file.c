@@ -1,9 +1,9 @@
-/* Open files. All handles of a file share one struct open_file. A file that is written is held as a whole; of one that
- * is only read, the chunk that was read last. */
+/* Open files. All handles of a file share one struct open_file. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/sized.h"
+#include "namespace/file_bytes.h"
 #include "namespace/shared.h"
 
 struct open_file {
@@ -15,11 +15,8 @@ struct open_file {
     size_t name_size;
     int is_removed; /* which it has no more */
     struct inode inode;
-    int is_changed; /* its bytes are to be written */
-    int is_whole;   /* `bytes` are all of it; else the chunk `chunk`, of chunk_size bytes */
-    struct buffer bytes;
-    uint64_t chunk;
-    size_t chunk_size;
+    int is_changed; /* it is to be committed again */
+    struct file_bytes bytes;
 };
 
 struct deltafs_namespace_file {
@@ -102,7 +99,6 @@ static int share_file(deltafs_namespace *ns, const struct entry_name *name, cons
         if (!f)
             return error_no_memory(&ns->error, sizeof *f, "a file");
         f->inode = *inode;
-        f->is_whole = inode->size == 0;
         set_name(f, name);
         f->next = ns->open[bucket_of(&inode->id)];
         ns->open[bucket_of(&inode->id)] = f;
@@ -121,7 +117,7 @@ static void free_file(deltafs_namespace *ns, struct open_file *f)
         link = &(*link)->next;
     *link = f->next;
     ns->opens--;
-    buffer_fini(&f->bytes);
+    file_bytes_fini(&f->bytes);
     free(f);
 }
 
@@ -132,81 +128,7 @@ void ns_free_files(deltafs_namespace *ns)
             free_file(ns, ns->open[i]);
 }
 
-/* ---- Bytes ---- */
-
-static size_t chunk_bytes(const struct open_file *f, uint64_t chunk)
-{
-    uint64_t left = f->inode.size - chunk * CHUNK_SIZE;
-
-    return left < CHUNK_SIZE ? (size_t)left : CHUNK_SIZE;
-}
-
-int ns_read_own_chunk(deltafs_namespace *ns, const struct entry_id *place, size_t size, uint8_t *to)
-{
-    int status = place->number > ns->own.data_label ? ns_commit_data(ns) : DELTAFS_OK;
-
-    return status == DELTAFS_OK ? tables_read_chunk(&ns->tables, place, size, to, &ns->error) : status;
-}
-
-static int read_chunk(deltafs_namespace *ns, const struct open_file *f, uint64_t chunk, uint8_t *to)
-{
-    struct entry_id place = {f->inode.data.table, f->inode.data.number + chunk};
-    size_t size = chunk_bytes(f, chunk);
-
-    if (place.table == ns->own.number)
-        return ns_read_own_chunk(ns, &place, size, to);
-    return ns->shared ? shared_read(ns, &place, size, to)
-                      : tables_read_chunk(&ns->tables, &place, size, to, &ns->error);
-}
-
-/* Have all bytes in memory. */
-static int load_whole(deltafs_namespace *ns, struct open_file *f)
-{
-    if (f->is_whole)
-        return DELTAFS_OK;
-    f->chunk_size = 0;
-    int status = buffer_reserve(&f->bytes, f->inode.size, "a file", &ns->error);
-    for (uint64_t k = 0; k * CHUNK_SIZE < f->inode.size && status == DELTAFS_OK; k++)
-        status = read_chunk(ns, f, k, f->bytes.bytes + k * CHUNK_SIZE);
-    f->is_whole = status == DELTAFS_OK;
-    return status;
-}
-
-/* Have a chunk in memory. */
-static int load_chunk(deltafs_namespace *ns, struct open_file *f, uint64_t chunk)
-{
-    if (f->chunk_size > 0 && f->chunk == chunk)
-        return DELTAFS_OK;
-    f->chunk_size = 0;
-    int status = buffer_reserve(&f->bytes, CHUNK_SIZE, "a file", &ns->error);
-    if (status == DELTAFS_OK)
-        status = read_chunk(ns, f, chunk, f->bytes.bytes);
-    if (status != DELTAFS_OK)
-        return status;
-    f->chunk = chunk;
-    f->chunk_size = chunk_bytes(f, chunk);
-    return DELTAFS_OK;
-}
-
-static int read_bytes(deltafs_namespace *ns, struct open_file *f, uint64_t offset, uint8_t *to, size_t size)
-{
-    int status = DELTAFS_OK;
-
-    if (f->is_whole) {
-        memcpy(to, f->bytes.bytes + offset, size);
-        return DELTAFS_OK;
-    }
-    for (size_t some; size > 0 && status == DELTAFS_OK; size -= some) {
-        size_t at = (size_t)(offset % CHUNK_SIZE);
-        some = CHUNK_SIZE - at < size ? CHUNK_SIZE - at : size;
-        status = load_chunk(ns, f, offset / CHUNK_SIZE);
-        if (status == DELTAFS_OK)
-            memcpy(to, f->bytes.bytes + at, some);
-        to += some;
-        offset += some;
-    }
-    return status;
-}
+/* ---- Changes ---- */
 
 /* The bytes have changed. */
 static void touch(deltafs_namespace *ns, struct open_file *f)
@@ -218,23 +140,11 @@ static void touch(deltafs_namespace *ns, struct open_file *f)
 
 static int set_size(deltafs_namespace *ns, struct open_file *f, uint64_t size)
 {
-    if (size > FILE_MAX)
-        return error_set(&ns->error, DELTAFS_ERR_TOO_LARGE, "%s: %.*s: a file of %llu bytes; at most %u are possible",
-                         ns->path, (int)f->name_size, f->name, (unsigned long long)size, FILE_MAX);
-    if (size == 0) {
-        f->is_whole = 1;
-        f->chunk_size = 0;
-    }
-    int status = load_whole(ns, f);
+    int status = file_bytes_resize(ns, &f->bytes, &f->inode, size);
+
     if (status == DELTAFS_OK)
-        status = buffer_reserve(&f->bytes, size, "a file", &ns->error);
-    if (status != DELTAFS_OK)
-        return status;
-    if (size > f->inode.size)
-        memset(f->bytes.bytes + f->inode.size, 0, size - f->inode.size);
-    f->inode.size = size;
-    touch(ns, f);
-    return DELTAFS_OK;
+        touch(ns, f);
+    return status;
 }
 
 /* Note a file's new state under its name. If it does not have that any more, another rank has renamed it, which ends
@@ -263,7 +173,6 @@ static int put_state(deltafs_namespace *ns, struct open_file *f)
 /* Write the bytes of a file that has changed, and note its new state under its name. */
 static int flush_file(deltafs_namespace *ns, struct open_file *f)
 {
-    uint64_t chunks = (f->inode.size + CHUNK_SIZE - 1) / CHUNK_SIZE;
     int status = DELTAFS_OK;
 
     if (!f->is_changed || f->is_removed)
@@ -272,13 +181,7 @@ static int flush_file(deltafs_namespace *ns, struct open_file *f)
         ns->error = ns->broken;
         return ns->error.status;
     }
-    if (chunks > 0) {
-        status = own_table_open_data(&ns->own, &ns->last_stamp, &ns->error);
-        f->inode.data = (struct entry_id){ns->own.number, ns_stamps(ns, chunks)};
-    }
-    for (uint64_t k = 0; k < chunks && status == DELTAFS_OK; k++)
-        status = own_table_put_chunk(&ns->own, f->inode.data.number + k, f->bytes.bytes + k * CHUNK_SIZE,
-                                     chunk_bytes(f, k), &ns->error);
+    status = file_bytes_store(ns, &f->bytes, &f->inode);
     if (status != DELTAFS_OK)
         return status;
     f->inode.stamp = ns_stamps(ns, 1);
@@ -299,12 +202,14 @@ int ns_flush_files(deltafs_namespace *ns)
 
 /* ---- Public functions ---- */
 
-/* What open(2) does with a name, up to the inode; `is_new`: it was created. */
-static int find_or_create(deltafs_namespace *ns, const char *path, int flags, uint32_t mode, struct found *f)
+/* What open(2) does with a name, up to the inode; *is_new: it was created. */
+static int find_or_create(deltafs_namespace *ns, const char *path, int flags, uint32_t mode, struct found *f,
+                          int *is_new)
 {
     int is_exclusive = (flags & O_CREAT) && (flags & O_EXCL);
     int status = walk_to(ns, &ns->walk, path, !(flags & O_NOFOLLOW) && !is_exclusive, f);
 
+    *is_new = 0;
     if (status != DELTAFS_OK)
         return status;
     if (f->inode.type == ENTRY_REMOVED && (flags & O_CREAT)) {
@@ -312,6 +217,7 @@ static int find_or_create(deltafs_namespace *ns, const char *path, int flags, ui
             return ns_fail(ns, DELTAFS_ERR_FOLDER, path);
         struct entry_name name = walk_name(&ns->walk, f, 0);
         f->inode = ns_new_inode(ns, ENTRY_FILE, mode);
+        *is_new = 1;
         return ns_put(ns, &name, &f->inode, "", 0);
     }
     if (f->inode.type == ENTRY_REMOVED || is_exclusive)
@@ -325,18 +231,18 @@ static int open_path(deltafs_namespace *ns, const char *path, int flags, uint32_
                      struct deltafs_namespace_file *h)
 {
     struct found f;
-    int status;
+    int status, is_new;
 
     if (ns->shared)
         ns->shared->assumes_new = (flags & O_CREAT) && (flags & O_EXCL);
     do
-        status = find_or_create(ns, path, flags, mode, &f);
+        status = find_or_create(ns, path, flags, mode, &f, &is_new);
     while (shared_again(ns, &status));
     if (status != DELTAFS_OK)
         return status;
     struct entry_name name = f.node ? node_name(f.node) : walk_name(&ns->walk, &f, 0);
     status = share_file(ns, &name, &f.inode, &h->file);
-    if (status == DELTAFS_OK && (flags & O_TRUNC) && h->file->inode.size > 0)
+    if (status == DELTAFS_OK && (flags & O_TRUNC) && !is_new)
         status = set_size(ns, h->file, 0);
     return status;
 }
@@ -388,7 +294,7 @@ int deltafs_namespace_file_read(deltafs_namespace_file *h, uint64_t offset, void
         return status;
     uint64_t end = h->file->inode.size, left = offset < end ? end - offset : 0;
     size_t n = left < size ? (size_t)left : size;
-    status = n > 0 ? read_bytes(h->ns, h->file, offset, bytes, n) : DELTAFS_OK;
+    status = n > 0 ? file_bytes_read(h->ns, &h->file->bytes, &h->file->inode, offset, bytes, n) : DELTAFS_OK;
     if (status == DELTAFS_OK)
         *got = n;
     return ns_end(h->ns, status);
@@ -405,10 +311,10 @@ int deltafs_namespace_file_write(deltafs_namespace_file *h, uint64_t offset, con
     struct open_file *f = h->file;
     if (h->is_append)
         offset = f->inode.size;
-    uint64_t end = offset <= FILE_MAX && size <= FILE_MAX ? offset + size : UINT64_MAX;
-    status = set_size(h->ns, f, end > f->inode.size ? end : f->inode.size);
-    if (status == DELTAFS_OK)
-        memcpy(f->bytes.bytes + offset, bytes, size);
+    uint64_t was = f->inode.size;
+    status = file_bytes_write(h->ns, &f->bytes, &f->inode, offset, bytes, size);
+    if (status == DELTAFS_OK || f->inode.size != was)
+        touch(h->ns, f);
     return ns_end(h->ns, status);
 }
 
@@ -417,6 +323,25 @@ int deltafs_namespace_file_truncate(deltafs_namespace_file *h, uint64_t size)
     int status = file_begin(h, "deltafs_namespace_file_truncate", h && h->can_write);
 
     return status == DELTAFS_OK ? ns_end(h->ns, set_size(h->ns, h->file, size)) : status;
+}
+
+int deltafs_namespace_file_sync(deltafs_namespace_file *h)
+{
+    int status = file_begin(h, "deltafs_namespace_file_sync", 1);
+
+    if (status != DELTAFS_OK)
+        return status;
+    deltafs_namespace *ns = h->ns;
+    if (ns->own.number == 0)
+        return ns_end(ns, DELTAFS_OK);
+    if (!ns->shared && ns->broken.status == DELTAFS_OK)
+        return ns_end(ns, ns_commit(ns));
+    status = ns->broken.status;
+    if (status != DELTAFS_OK)
+        ns->error = ns->broken;
+    else
+        status = flush_file(ns, h->file);
+    return ns_end(ns, status == DELTAFS_OK ? ns_commit_data(ns) : status);
 }
 
 int deltafs_namespace_file_stat(deltafs_namespace_file *h, struct deltafs_namespace_stat *out)
@@ -447,4 +372,16 @@ int deltafs_namespace_file_close(deltafs_namespace_file *h)
         ns_break(ns, status);
     free_file(ns, f);
     return has_begun ? ns_end(ns, status) : status;
+}
+
+int deltafs_namespace_truncate(deltafs_namespace *ns, const char *path, uint64_t size)
+{
+    deltafs_namespace_file *h;
+    int status = deltafs_namespace_file_open(ns, path, O_WRONLY, 0, &h);
+
+    if (status != DELTAFS_OK)
+        return status;
+    status = deltafs_namespace_file_truncate(h, size);
+    int closed = deltafs_namespace_file_close(h);
+    return status == DELTAFS_OK ? closed : status;
 }

@@ -142,9 +142,11 @@ int own_table_open_data(struct own_table *own, uint64_t *label, struct error *e)
     int status = serial_open_directory(path, own->options, 1, 0, &own->data, e);
     if (status == DELTAFS_ERR_NOT_FOUND)
         status = serial_open_directory(path, own->options, 0, 0, &own->data, e);
-    if (status == DELTAFS_OK)
-        raise_label(own->data, label);
-    return status;
+    if (status != DELTAFS_OK)
+        return status;
+    raise_label(own->data, label);
+    raise_label(own->data, &own->data_label);
+    return DELTAFS_OK;
 }
 
 /* ---- Writing ---- */

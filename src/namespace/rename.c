@@ -16,7 +16,8 @@ static int check_target(deltafs_namespace *ns, const struct found *from, const s
     int is_folder = from->inode.type == ENTRY_FOLDER;
 
     if (is_folder && walk_has(&ns->other, &from->inode.id))
-        return ns_fail(ns, DELTAFS_ERR_INVALID, path);
+        return error_set(&ns->error, DELTAFS_ERR_INVALID, "%s:/%s: a folder cannot be moved into itself", ns->path,
+                         path[0] == '/' ? path + 1 : path);
     if (to->inode.type == ENTRY_REMOVED)
         return to->last.is_folder && !is_folder ? ns_fail(ns, DELTAFS_ERR_NOT_FOLDER, path) : DELTAFS_OK;
     if (is_folder != (to->inode.type == ENTRY_FOLDER))

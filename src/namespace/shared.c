@@ -559,6 +559,7 @@ static int client_init(deltafs_namespace *client, struct shared *s, struct error
                                   .first_stamp = s->first_stamp,
                                   .tables = store->tables,
                                   .own = store->own,
+                                  .recent = recent_of(store->recent.room),
                                   .shared = s,
                                   .uid = store->uid,
                                   .gid = store->gid};

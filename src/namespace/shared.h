@@ -217,7 +217,7 @@ int shared_list_next(deltafs_namespace *ns, struct shared_list *l, const uint8_t
 void shared_list_close(deltafs_namespace *ns, struct shared_list *l);
 
 /* Read a chunk that another writer has written. */
-int shared_read(deltafs_namespace *ns, const struct entry_id *place, size_t size, uint8_t *to);
+int shared_read(deltafs_namespace *ns, const struct entry_id *place, size_t room, uint8_t *to, size_t *got);
 /* Say what bytes a file has now. SHARED_STALE: it does not have this name. */
 int shared_put_data(deltafs_namespace *ns, const struct entry_name *name, const struct inode *inode);
 

@@ -99,22 +99,26 @@ static uint32_t writer_of(const struct shared *s, uint64_t table)
     return rank;
 }
 
-int shared_read(deltafs_namespace *ns, const struct entry_id *place, size_t size, uint8_t *to)
+int shared_read(deltafs_namespace *ns, const struct entry_id *place, size_t room, uint8_t *to, size_t *got)
 {
     struct shared *s = ns->shared;
     uint32_t rank = place->number > s->first_stamp ? writer_of(s, place->table) : s->group.ranks;
-    uint64_t bytes = size;
+    uint64_t bytes = room;
     struct parcel reply;
 
     if (rank == s->group.ranks)
-        return tables_read_chunk(&ns->tables, place, size, to, &ns->error);
+        return tables_read_chunk(&ns->tables, place, room, to, got, &ns->error);
     struct message *m = shared_request(s, SHARED_READ);
     message_put(m, place, sizeof *place);
     message_put(m, &bytes, sizeof bytes);
     int status = shared_ask(s, rank, &reply);
-    if (status == DELTAFS_OK)
-        parcel_take(&reply, to, size);
-    return status;
+    if (status != DELTAFS_OK)
+        return status;
+    *got = (size_t)(reply.end - reply.at);
+    if (*got > room)
+        return error_set(&ns->error, DELTAFS_ERR_MPI, "a chunk of a file is too large");
+    parcel_take(&reply, to, *got);
+    return DELTAFS_OK;
 }
 
 int shared_put_data(deltafs_namespace *ns, const struct entry_name *name, const struct inode *inode)

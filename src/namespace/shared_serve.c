@@ -413,13 +413,13 @@ static int serve_read(struct shared *s, struct parcel *p, struct message *reply)
 
     parcel_take(p, &place, sizeof place);
     parcel_take(p, &size, sizeof size);
-    size_t begin = reply->bytes.used;
+    size_t begin = reply->bytes.used, got = 0;
     int status = size > CHUNK_SIZE ? error_set(&s->client->error, DELTAFS_ERR_MPI, "a chunk of a file is too large")
                                    : buffer_reserve(&reply->bytes.buffer, begin + size, "a file", &s->client->error);
     if (status == DELTAFS_OK)
-        status = ns_read_own_chunk(s->client, &place, size, reply->bytes.buffer.bytes + begin);
+        status = ns_read_own_chunk(s->client, &place, size, reply->bytes.buffer.bytes + begin, &got);
     if (status == DELTAFS_OK)
-        reply->bytes.used += size;
+        reply->bytes.used += got;
     else
         s->store->error = s->client->error;
     return status;

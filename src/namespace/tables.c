@@ -343,7 +343,8 @@ static int get_chunk(const struct tables *t, struct table *table, uint64_t key, 
     return status == DELTAFS_OK ? error_of_call(deltafs_get(table->data, key, NULL, records), e) : status;
 }
 
-int tables_read_chunk(struct tables *t, const struct entry_id *place, size_t size, void *bytes, struct error *e)
+int tables_read_chunk(struct tables *t, const struct entry_id *place, size_t room, void *bytes, size_t *got,
+                      struct error *e)
 {
     struct table *table = tables_find(t, place->table);
     deltafs_records *records = NULL;
@@ -355,12 +356,15 @@ int tables_read_chunk(struct tables *t, const struct entry_id *place, size_t siz
         table->data = NULL;
         status = get_chunk(t, table, place->number, &records, e);
     }
-    if (status == DELTAFS_OK && records->count == 1 && records->record[0].size == size)
-        memcpy(bytes, records->record[0].value, size);
-    else if (status == DELTAFS_OK || status == DELTAFS_ERR_NOT_FOUND)
+    int is_sound = status == DELTAFS_OK && records->count == 1 && records->record[0].size <= room;
+    if (is_sound) {
+        *got = records->record[0].size;
+        memcpy(bytes, records->record[0].value, *got);
+    } else if (status == DELTAFS_OK || status == DELTAFS_ERR_NOT_FOUND) {
         status = error_set(e, DELTAFS_ERR_DAMAGED, "%s: the bytes of a file, with the key %llu, are missing",
                            table_path(path, table ? table->path : ".", place->table, TABLE_DATA),
                            (unsigned long long)place->number);
+    }
     deltafs_records_destroy(records);
     return status;
 }

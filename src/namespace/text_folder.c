@@ -61,8 +61,10 @@ int text_folder_create(const struct text_folder *t, struct io *io, const char *p
     if (n < 0 || (size_t)n >= sizeof folder)
         return error_set(e, DELTAFS_ERR_NAME, "%s: the path is too long", path);
     status = io_mkdir(io, folder, e);
-    if (status != DELTAFS_OK)
-        return status;
+    if (status != DELTAFS_OK) {
+        size_t own = strncmp(e->text, folder, strlen(folder)) == 0 ? strlen(folder) : 0;
+        return own > 0 ? error_set(e, status, "%s%s", path, e->text + own) : status;
+    }
     status = write_text(t, io, folder, uuid, sync, e);
     if (status == DELTAFS_OK) {
         status = publish(t, io, folder, path, e);

@@ -73,6 +73,18 @@ static int end_close(const struct place *p, struct end *f)
     return status == 0 ? EXIT_OK : place_fail(p, status);
 }
 
+/* Remove the part of a file that was copied before something failed. */
+static void remove_part(const struct place *p)
+{
+    struct stat st;
+
+    if (place_stat(p, 1, 1, &st) != EXIT_OK || !S_ISREG(st.st_mode))
+        return;
+    int status = p->ns ? deltafs_namespace_unlink(p->ns, p->path) : unlink(p->path);
+    if (status != 0)
+        place_fail(p, status);
+}
+
 static int copy_file(struct ns_cp *c, const struct place *from, const struct stat *st)
 {
     struct end in, out = {.fd = -1};
@@ -88,8 +100,10 @@ static int copy_file(struct ns_cp *c, const struct place *from, const struct sta
         code = end_write(&c->to, &out, c->bytes, got);
         progress_add(&c->bar, got);
     }
-    int closed = end_close(&c->to, &out);
+    int is_open = out.file || out.fd >= 0, closed = end_close(&c->to, &out);
     code = code == EXIT_OK ? closed : code;
+    if (code != EXIT_OK && is_open)
+        remove_part(&c->to);
     end_close(from, &in);
     return code;
 }

@@ -267,59 +267,203 @@ static void open_files(void **state)
     close_ns(ns);
 }
 
-/* Reading what is committed does not commit the bytes of other files. */
-static void commits_of_data(void **state)
+static uint64_t data_epochs(const char *name)
 {
-    const char *path = unit_path("data");
-    deltafs_namespace *ns = new_ns("data");
-    char table[32];
     struct deltafs_stat s = {.struct_size = sizeof s};
+    char table[32];
     deltafs_dir *dir;
 
-    (void)state;
-    put_file(ns, "/a", "a");
-    check_file(ns, "/a", "a");
-    put_file(ns, "/b", "b");
-    check_file(ns, "/a", "a");
-    put_file(ns, "/c", "c");
-    close_ns(ns);
-    CHECK_IS(count_tables(path, table), 1);
-    CHECK_IS(deltafs_open(unit_path("data/%s.data", table), NULL, &dir), DELTAFS_OK);
+    CHECK_IS(count_tables(unit_path("%s", name), table), 1);
+    CHECK_IS(deltafs_open(unit_path("%s/%s.data", name, table), NULL, &dir), DELTAFS_OK);
     CHECK_IS(deltafs_stat(dir, &s), DELTAFS_OK);
-    CHECK_IS(s.epochs, 2);
     deltafs_close(dir);
+    return s.epochs;
 }
 
-/* The largest file, and what is too large. */
-static void large_files(void **state)
+/* Each file is read right after it was written, which commits nothing as long as its bytes are in memory. Then they are
+ * not any more, and are committed once. */
+static void commits_of_data(void **state)
 {
-    deltafs_namespace *ns = new_ns("large");
-    uint8_t *bytes = malloc(FILE_MAX), *read = malloc(FILE_MAX);
-    struct rng r = rng_of(5);
+    deltafs_namespace *ns = new_ns("data");
+    static char text[201];
+    char path[16];
+
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        memset(text, 'a' + i % 26, sizeof text - 1);
+        snprintf(path, sizeof path, "/%d", i);
+        put_file(ns, path, text);
+        check_file(ns, path, text);
+    }
+    CHECK_IS(deltafs_namespace_commit(ns), DELTAFS_OK);
+    check_file(ns, path, text);
+    memset(text, 'a', sizeof text - 1);
+    CHECK_IS(data_epochs("data"), 1);
+    put_file(ns, "/first", "first");
+    for (int i = 0; i < 16; i++) {
+        deltafs_namespace_file *f;
+        static uint8_t chunk[CHUNK_SIZE];
+        snprintf(path, sizeof path, "/large%d", i);
+        CHECK_IS(deltafs_namespace_file_open(ns, path, O_RDWR | O_CREAT, 0600, &f), DELTAFS_OK);
+        CHECK_IS(deltafs_namespace_file_write(f, 0, chunk, sizeof chunk), DELTAFS_OK);
+        CHECK_IS(deltafs_namespace_file_close(f), DELTAFS_OK);
+    }
+    check_file(ns, "/first", "first");
+    check_file(ns, "/0", text);
+    close_ns(ns);
+    CHECK_IS(data_epochs("data"), 2);
+}
+
+/* A file of many chunks, more than are kept in memory, and the same bytes in memory. */
+#define LARGE_MOST (9u << 20)
+
+struct large {
+    struct rng rng;
+    deltafs_namespace *ns;
+    deltafs_namespace_file *file;
+    uint8_t *bytes, *other;
+    size_t size; /* what follows in `bytes` is zero */
+};
+
+static void write_large(struct large *l)
+{
+    size_t at = (size_t)rng_below(&l->rng, rng_below(&l->rng, 4) == 0 ? LARGE_MOST : l->size + 1);
+    size_t n = 1 + (size_t)rng_below(&l->rng, rng_below(&l->rng, 4) == 0 ? 1500000 : 5000);
+
+    n = n < LARGE_MOST - at ? n : LARGE_MOST - at;
+    rng_fill(&l->rng, l->bytes + at, n);
+    CHECK_IS(deltafs_namespace_file_write(l->file, at, l->bytes + at, n), DELTAFS_OK);
+    l->size = at + n > l->size ? at + n : l->size;
+}
+
+static void truncate_large(struct large *l)
+{
+    size_t size = (size_t)rng_below(&l->rng, LARGE_MOST + 1);
+
+    size -= rng_below(&l->rng, 3) == 0 ? size % CHUNK_SIZE : 0;
+    if (rng_below(&l->rng, 2) == 0)
+        CHECK_IS(deltafs_namespace_file_truncate(l->file, size), DELTAFS_OK);
+    else
+        CHECK_IS(deltafs_namespace_truncate(l->ns, "/f", size), DELTAFS_OK);
+    if (size < l->size)
+        memset(l->bytes + size, 0, l->size - size);
+    l->size = size;
+}
+
+static void read_large(struct large *l, size_t most)
+{
+    size_t at = (size_t)rng_below(&l->rng, l->size + 1), n = (size_t)rng_below(&l->rng, most), left = l->size - at, got;
+
+    CHECK_IS(deltafs_namespace_file_read(l->file, at, l->other, n, &got), DELTAFS_OK);
+    CHECK_IS(got, n < left ? n : left);
+    CHECK(memcmp(l->other, l->bytes + at, got) == 0);
+}
+
+static void check_large(const struct large *l, deltafs_namespace *ns)
+{
     deltafs_namespace_file *f;
     size_t got;
 
-    (void)state;
-    rng_fill(&r, bytes, FILE_MAX);
-    CHECK_IS(deltafs_namespace_file_open(ns, "/f", O_RDWR | O_CREAT, 0600, &f), DELTAFS_OK);
-    CHECK_IS(deltafs_namespace_file_write(f, 0, bytes, FILE_MAX), DELTAFS_OK);
-    CHECK_IS(deltafs_namespace_file_write(f, FILE_MAX, bytes, 1), DELTAFS_ERR_TOO_LARGE);
-    CHECK_IS(deltafs_namespace_file_write(f, UINT64_MAX, bytes, 1), DELTAFS_ERR_TOO_LARGE);
-    CHECK_IS(deltafs_namespace_file_truncate(f, FILE_MAX + 1), DELTAFS_ERR_TOO_LARGE);
-    CHECK_IS(deltafs_namespace_file_close(f), DELTAFS_OK);
-    close_ns(ns);
-    ns = open_ns(unit_path("large"), O_RDONLY);
+    CHECK_IS(stat_of(ns, "/f").size, l->size);
     CHECK_IS(deltafs_namespace_file_open(ns, "/f", O_RDONLY, 0, &f), DELTAFS_OK);
-    for (int i = 0; i < 50; i++) {
-        size_t at = (size_t)rng_below(&r, FILE_MAX), n = (size_t)rng_below(&r, 600000), left = FILE_MAX - at;
-        CHECK_IS(deltafs_namespace_file_read(f, at, read, n, &got), DELTAFS_OK);
-        CHECK_IS(got, n < left ? n : left);
-        CHECK(memcmp(read, bytes + at, got) == 0);
+    CHECK_IS(deltafs_namespace_file_read(f, 0, l->other, LARGE_MOST, &got), DELTAFS_OK);
+    CHECK_IS(got, l->size);
+    CHECK(memcmp(l->other, l->bytes, got) == 0);
+    CHECK_IS(deltafs_namespace_file_close(f), DELTAFS_OK);
+}
+
+static void open_large(struct large *l, int flags)
+{
+    CHECK_IS(deltafs_namespace_file_open(l->ns, "/f", O_RDWR | O_CREAT | flags, 0600, &l->file), DELTAFS_OK);
+}
+
+static void large_files(void **state)
+{
+    struct large l = {
+        .rng = rng_of(5), .ns = new_ns("large"), .bytes = calloc(1, LARGE_MOST), .other = malloc(LARGE_MOST)};
+
+    (void)state;
+    open_large(&l, O_EXCL);
+    for (int i = 0; i < 150; i++) {
+        switch (rng_below(&l.rng, 12)) {
+        case 0:
+            truncate_large(&l);
+            break;
+        case 1: {
+            CHECK_IS(deltafs_namespace_file_sync(l.file), DELTAFS_OK);
+            deltafs_namespace *reader = open_ns(unit_path("large"), O_RDONLY);
+            check_large(&l, reader);
+            close_ns(reader);
+            break;
+        }
+        case 2:
+            CHECK_IS(deltafs_namespace_file_close(l.file), DELTAFS_OK);
+            if (rng_below(&l.rng, 2) == 0) {
+                close_ns(l.ns);
+                l.ns = open_ns(unit_path("large"), O_RDWR);
+            }
+            open_large(&l, 0);
+            break;
+        case 3:
+        case 4:
+            read_large(&l, LARGE_MOST);
+            break;
+        case 5:
+        case 6:
+            read_large(&l, 5000);
+            break;
+        default:
+            write_large(&l);
+        }
     }
+    check_large(&l, l.ns);
+    CHECK_IS(deltafs_namespace_file_close(l.file), DELTAFS_OK);
+    close_ns(l.ns);
+    free(l.bytes);
+    free(l.other);
+}
+
+/* The largest size, all of it zeros, and what is too large. */
+static void largest_file(void **state)
+{
+    deltafs_namespace *ns = new_ns("largest");
+    deltafs_namespace_file *f;
+    uint8_t byte = 7, read[2];
+    size_t got;
+
+    (void)state;
+    CHECK_IS(deltafs_namespace_file_open(ns, "/f", O_RDWR | O_CREAT, 0600, &f), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_file_write(f, FILE_MAX, &byte, 1), DELTAFS_ERR_TOO_LARGE);
+    CHECK_IS(deltafs_namespace_file_write(f, UINT64_MAX, &byte, 1), DELTAFS_ERR_TOO_LARGE);
+    CHECK_IS(deltafs_namespace_file_truncate(f, FILE_MAX + 1), DELTAFS_ERR_TOO_LARGE);
+    CHECK_IS(stat_of(ns, "/f").size, 0);
+    /* The list of the chunks has more than one part. */
+    CHECK_IS(deltafs_namespace_file_write(f, UINT64_C(6) << 30, &byte, 1), DELTAFS_OK);
     CHECK_IS(deltafs_namespace_file_close(f), DELTAFS_OK);
     close_ns(ns);
-    free(bytes);
-    free(read);
+    ns = open_ns(unit_path("largest"), O_RDONLY);
+    CHECK_IS(deltafs_namespace_file_open(ns, "/f", O_RDONLY, 0, &f), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_file_read(f, (UINT64_C(6) << 30) - 1, read, 2, &got), DELTAFS_OK);
+    CHECK(got == 2 && read[0] == 0 && read[1] == 7);
+    CHECK_IS(deltafs_namespace_file_sync(f), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_file_close(f), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_truncate(ns, "/f", 0), DELTAFS_ERR_MODE);
+    close_ns(ns);
+}
+
+/* As open(2), O_TRUNC changes the time of the last change of an empty file, too. */
+static void truncated_when_opened(void **state)
+{
+    const struct deltafs_namespace_attributes a = {.struct_size = sizeof a, .set = DELTAFS_NAMESPACE_MTIME, .mtime = 5};
+    deltafs_namespace *ns = new_ns("trunc");
+
+    (void)state;
+    put_file(ns, "/f", "");
+    CHECK_IS(deltafs_namespace_set_attributes(ns, "/f", 0, &a), DELTAFS_OK);
+    CHECK_IS(stat_of(ns, "/f").mtime, 5);
+    put_file(ns, "/f", "");
+    CHECK(stat_of(ns, "/f").mtime > 5);
+    close_ns(ns);
 }
 
 int main(void)
@@ -328,7 +472,8 @@ int main(void)
                                        cmocka_unit_test(damaged_head),    cmocka_unit_test(error_numbers),
                                        cmocka_unit_test(paths),           cmocka_unit_test(links_after_paths),
                                        cmocka_unit_test(root_attributes), cmocka_unit_test(open_files),
-                                       cmocka_unit_test(commits_of_data), cmocka_unit_test(large_files)};
+                                       cmocka_unit_test(commits_of_data), cmocka_unit_test(large_files),
+                                       cmocka_unit_test(largest_file),    cmocka_unit_test(truncated_when_opened)};
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -225,8 +225,10 @@ int tree_open(struct tree *root, const char *path, int flags, uint32_t mode, str
     }
     if (t->type != TREE_FILE)
         return t->type == TREE_FOLDER ? DELTAFS_ERR_FOLDER : DELTAFS_ERR_LOOP;
-    if (flags & O_TRUNC)
+    if (flags & O_TRUNC) {
         tree_resize(t, 0);
+        t->mtime = 0;
+    }
     *out = t;
     return DELTAFS_OK;
 }

@@ -22,6 +22,9 @@ prints() {
 ns create n
 expect 3 "$deltafs" ns create n
 says "exists already"
+expect 3 "$deltafs" ns create missing/n
+says "missing/n: "
+grep -q "\.new" err && fail "a temporary name in a message: $(cat err)"
 expect 3 "$deltafs" ns ls none:/
 says "there is no such namespace"
 expect 2 "$deltafs" ns ls /tmp
@@ -181,9 +184,25 @@ says "no such file"
 mkfifo pipe
 expect 3 "$deltafs" ns cp -r pipe n:/
 says "it is left out"
-head -c 9000000 /dev/zero >big
-expect 3 "$deltafs" ns cp big n:/
-says "at most 8388608"
+# A file of many chunks; and copies that fail in the middle, which leave nothing under the name.
+head -c 9000000 /dev/urandom >big
+ns cp big n:/
+ns cp n:/big big.out
+same big big.out "the copy of a large file differs"
+(
+    trap '' XFSZ
+    ulimit -f 8000 # of 512 or 1024 bytes
+    "$deltafs" ns cp n:/big cut 2>err
+) && fail "a copy beyond the limit of files succeeded"
+[ ! -e cut ] || fail "a part of a file was left: $(ls -l cut)"
+ns create broken
+ns cp big broken:/
+printf 'xxxxxxxx' | dd of="$(find broken -path '*.data/00/*.data')" bs=1 seek=5000000 conv=notrunc status=none
+expect 3 "$deltafs" ns cp broken:/big n:/part
+says "damaged"
+expect 3 "$deltafs" ns stat n:/part
+says "no such file"
+rm -r broken
 ns rm n:/big
 mkdir modes
 : >modes/file
@@ -229,7 +248,7 @@ n:/x/y/two
 n:/x/y/z
 '
 expect 3 "$deltafs" ns mv n:/x n:/x/y/z
-says "not possible"
+says "cannot be moved into itself"
 ns create m
 expect 3 "$deltafs" ns mv n:/x m:/
 says "in another namespace"
