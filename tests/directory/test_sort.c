@@ -143,6 +143,24 @@ static void test_sort_bits(void **state)
     }
 }
 
+/* Most keys are near each other, some far away: then shares are of very different sizes. */
+static void test_sort_uneven(void **state)
+{
+    enum { N = 70000 };
+    static const unsigned far[] = {1, 8, 24, 64};
+    struct rng r = rng_init(13);
+    static uint64_t keys[N];
+
+    (void)state;
+    for (size_t k = 0; k < sizeof far / sizeof far[0]; k++)
+        for (uint64_t same = 0; same < 2; same++) { /* or keys come several times */
+            for (uint32_t i = 0; i < N; i++)
+                keys[i] = rng_next(&r) >> 16 >> rng_below(&r, far[k]) & ~(same * 0xfff);
+            check_sort_of(keys, N, 1, 0, 1);
+            check_sort_of(keys, N, 9, 0, 9);
+        }
+}
+
 static void test_sort_orders(void **state)
 {
     enum { N = 20000 };
@@ -267,8 +285,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sort_random),       cmocka_unit_test(test_sort_bits),
-        cmocka_unit_test(test_sort_orders),       cmocka_unit_test(test_sort_many),
-        cmocka_unit_test(test_memtable_one_size), cmocka_unit_test(test_memtable_any_size),
+        cmocka_unit_test(test_sort_uneven),       cmocka_unit_test(test_sort_orders),
+        cmocka_unit_test(test_sort_many),         cmocka_unit_test(test_memtable_one_size),
+        cmocka_unit_test(test_memtable_any_size),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

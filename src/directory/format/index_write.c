@@ -15,7 +15,8 @@
 typedef unsigned __int128 merge_item;
 
 #define MERGE_END  (~(merge_item)0) /* no key left; its lower half says so, too */
-#define MERGE_WIDE 64u              /* gaps of this part of the range are looked at */
+#define MERGE_WIDE 64u              /* gaps of this part of the range are looked at, */
+#define MERGE_NEAR 16u              /* and none where so many of them together are no wider */
 #define MERGE_ROW  12u              /* bytes that a row of a leaf's run table takes, about */
 
 struct merge {
@@ -23,9 +24,13 @@ struct merge {
     struct keys_cursor *next;  /* and the keys behind the one in the tree */
     merge_item *loser;         /* [1 .. width - 1]: of each match the one that came second */
     merge_item winner;
+    /* If all keys are below 2^32, the lower halves of items have all: in the place of the others, these, and of each
+     * run the key that follows (not where epochs are compacted), so that no match waits for it. */
+    int is_short;
+    uint64_t *short_loser, *ahead;
+    uint64_t short_winner;
     uint32_t cursor_count, width; /* width: a power of two */
     unsigned key_shift;
-    int is_short;   /* all keys are below 2^32: the lower halves of items have all */
     uint64_t *keys; /* of the leaf being collected, and then of what it left over */
     uint32_t *cursors, *epochs;
     uint32_t count; /* of these */
@@ -34,14 +39,14 @@ struct merge {
     struct memory *memory;
 };
 
-static uint64_t merge_key(merge_item item)
-{
-    return (uint64_t)(item >> 32);
-}
-
 static inline int merge_is_over(const struct merge *m)
 {
-    return (uint64_t)m->winner == (uint64_t)MERGE_END;
+    return m->is_short ? m->short_winner == (uint64_t)MERGE_END : (uint64_t)m->winner == (uint64_t)MERGE_END;
+}
+
+static inline uint64_t merge_key(const struct merge *m)
+{
+    return m->is_short ? m->short_winner >> 32 : (uint64_t)(m->winner >> 32);
 }
 
 static inline merge_item merge_item_of(struct merge *m, uint32_t c)
@@ -50,27 +55,59 @@ static inline merge_item merge_item_of(struct merge *m, uint32_t c)
                                                       : MERGE_END;
 }
 
-/* Take the winner out; its run's next key takes its place. */
-static inline void merge_advance(struct merge *m)
+/* Take records out, from number `n` on, until there is enough for a leaf: the run's next key takes the place of the
+ * winner. Returns their number. */
+static uint32_t merge_take(struct merge *m, uint32_t n)
 {
-    uint32_t c = (uint32_t)m->winner;
-    merge_item item = merge_item_of(m, c);
-    uint64_t low = (uint64_t)item;
+    for (; !merge_is_over(m) && n < LEAF_RECORDS; n++) {
+        uint32_t c = (uint32_t)m->winner;
+        m->keys[n] = merge_key(m);
+        m->cursors[n] = c;
+        if (m->has_epochs)
+            m->epochs[n] = m->next[c].epoch;
+        merge_item item = merge_item_of(m, c);
+        for (uint32_t at = (m->width + c) / 2; at > 0; at /= 2) {
+            merge_item other = m->loser[at];
+            int loses = other < item;
+            m->loser[at] = loses ? item : other;
+            item = loses ? other : item;
+        }
+        m->winner = item;
+    }
+    return n;
+}
 
-    for (uint32_t at = (m->width + c) / 2; at > 0 && m->is_short; at /= 2) {
-        uint64_t other = (uint64_t)m->loser[at];
-        int loses = other < low;
-        m->loser[at] = loses ? low : other;
-        low = loses ? other : low;
+static inline uint64_t merge_short_item(struct keys_cursor *next, uint32_t c, unsigned key_shift)
+{
+    return next[c].left > 0 ? (keys_next(&next[c]) >> key_shift) << 32 | c : (uint64_t)MERGE_END;
+}
+
+static uint32_t merge_take_short(struct merge *m, uint32_t n)
+{
+    uint64_t *const keys = m->keys, *const loser = m->short_loser, *const ahead = m->ahead;
+    uint64_t winner = m->short_winner;
+    uint32_t *const cursors = m->cursors;
+    const uint32_t width = m->width;
+    struct keys_cursor *const next = m->next;
+
+    for (; winner != (uint64_t)MERGE_END && n < LEAF_RECORDS; n++) {
+        uint32_t c = (uint32_t)winner;
+        keys[n] = winner >> 32;
+        cursors[n] = c;
+        if (m->has_epochs)
+            m->epochs[n] = next[c].epoch;
+        winner = m->has_epochs ? merge_short_item(next, c, m->key_shift) : ahead[c];
+        for (uint32_t at = (width + c) / 2; at > 0; at /= 2) {
+            uint64_t other = loser[at];
+            int loses = other < winner;
+            loser[at] = loses ? winner : other;
+            winner = loses ? other : winner;
+        }
+        if (!m->has_epochs)
+            ahead[c] = merge_short_item(next, c, m->key_shift);
     }
-    item = m->is_short ? low : item;
-    for (uint32_t at = (m->width + c) / 2; at > 0 && !m->is_short; at /= 2) {
-        merge_item other = m->loser[at];
-        int loses = other < item;
-        m->loser[at] = loses ? item : other;
-        item = loses ? other : item;
-    }
-    m->winner = item;
+    m->short_winner = winner;
+    return n;
 }
 
 /* Play all matches below `at`; returns who wins. */
@@ -79,8 +116,22 @@ static merge_item merge_play(struct merge *m, uint32_t at)
     if (at >= m->width)
         return merge_item_of(m, at - m->width);
     merge_item a = merge_play(m, 2 * at), b = merge_play(m, 2 * at + 1);
-    m->loser[at] = a < b ? b : a;
+    if (m->is_short)
+        m->short_loser[at] = (uint64_t)(a < b ? b : a);
+    else
+        m->loser[at] = a < b ? b : a;
     return a < b ? a : b;
+}
+
+/* Play all matches, of each run's first key. */
+static void merge_begin(struct merge *m)
+{
+    m->short_loser = (uint64_t *)(void *)m->loser;
+    m->ahead = m->short_loser + m->width;
+    m->winner = merge_play(m, 1);
+    m->short_winner = (uint64_t)m->winner;
+    for (uint32_t c = 0; m->is_short && !m->has_epochs && c < m->cursor_count; c++)
+        m->ahead[c] = (uint64_t)merge_item_of(m, c);
 }
 
 static uint32_t merge_width(uint32_t runs)
@@ -129,7 +180,7 @@ static int merge_init(struct merge *m, const struct run *runs, uint32_t n, unsig
         m->next[c] = runs[c].keys;
         m->is_short &= runs[c].is_short;
     }
-    m->winner = merge_play(m, 1);
+    merge_begin(m);
     return DELTAFS_OK;
 }
 
@@ -149,10 +200,12 @@ static uint32_t merge_cut(const struct merge *m, uint32_t n)
     uint64_t range = keys[n - 1] - keys[0], wide = range / MERGE_WIDE, whole = merge_cost(range, n);
     uint64_t row = m->cursor_count < n ? m->cursor_count : n, leaf = 8 * (LEAF_HEADER_SIZE + MERGE_ROW * row);
 
-    for (uint32_t i = 1; i < n; i++)
+    for (uint32_t i = 1, next; i < n; i = next) {
+        next = i + MERGE_NEAR <= n && keys[i + MERGE_NEAR - 1] - keys[i - 1] <= wide ? i + MERGE_NEAR : i + 1;
         if (keys[i] - keys[i - 1] > wide &&
             merge_cost(keys[i - 1] - keys[0], i) + merge_cost(keys[n - 1] - keys[i], n - i) + leaf < whole)
             return i;
+    }
     return n;
 }
 
@@ -161,15 +214,9 @@ static uint32_t merge_leaf(struct merge *m)
 {
     uint32_t n = m->count, group = 0; /* group: where the records of the last key begin */
 
-    while (!merge_is_over(m) && n < LEAF_RECORDS) {
-        m->keys[n] = merge_key(m->winner);
-        if (m->has_epochs)
-            m->epochs[n] = m->next[(uint32_t)m->winner].epoch;
-        m->cursors[n++] = (uint32_t)m->winner;
-        merge_advance(m);
-    }
+    n = m->is_short ? merge_take_short(m, n) : merge_take(m, n);
     m->count = n;
-    if (!merge_is_over(m) && merge_key(m->winner) == m->keys[n - 1]) {
+    if (!merge_is_over(m) && merge_key(m) == m->keys[n - 1]) {
         for (group = n - 1; group > 0 && m->keys[group - 1] == m->keys[n - 1];)
             group--;
         n = group > 0 ? group : n;

@@ -9,10 +9,14 @@
 #include "directory/write/sort.h"
 #include "directory/format/planes.h"
 
+#define FEW            16   /* numbers are sorted otherwise, */
+#define SHORT          1024 /* and below that by shorter digits */
+#define SHORT_BITS_MAX 8
 #define DIGIT_BITS_MAX 11
-#define DIGITS_MAX     6    /* of 11 bits in 64 */
-#define SHARE          8192 /* numbers of a share, about: 64 KiB, and as much to move them to */
-#define SHARE_BITS_MAX 9    /* of more places to write to, caches of addresses do not hold enough */
+#define DIGITS_MAX     8     /* of 8 bits in 64 */
+#define SHARE          8192  /* numbers of a share, about: 64 KiB, and as much to move them to */
+#define SHARE_MAX      32768 /* of the largest, where keys are not spread evenly, */
+#define SHARE_BITS_MAX 12    /* as far as so many bits allow */
 
 /* Up to two ranges of bits: those in which keys differ, without the widest gap between them. */
 struct sort_bits {
@@ -87,14 +91,34 @@ static void sort_move(const uint64_t *from, uint64_t *to, uint32_t n, unsigned s
         to[end[from[i] >> shift & mask]++] = from[i];
 }
 
-/* Sort numbers by their bits from `low` to `top`; returns a or b, whatever the numbers. */
+/* Sort a few numbers by their bits from `low` on. */
+static void sort_few(uint64_t *a, uint32_t n, unsigned low)
+{
+    for (uint32_t i = 1; i < n; i++) {
+        uint64_t number = a[i];
+        uint32_t at = i;
+        for (; at > 0 && a[at - 1] >> low > number >> low; at--)
+            a[at] = a[at - 1];
+        a[at] = number;
+    }
+}
+
+static unsigned sort_digits(unsigned bits, unsigned most)
+{
+    return (bits + most - 1) / most;
+}
+
+/* Sort numbers by their bits from `low` to `top`, those above are alike; returns a or b, whatever the numbers. */
 static uint64_t *sort_numbers(uint64_t *a, uint64_t *b, uint32_t n, unsigned low, unsigned top)
 {
     uint32_t histogram[DIGITS_MAX][1 << DIGIT_BITS_MAX];
-    unsigned digits = (top - low + DIGIT_BITS_MAX - 1) / DIGIT_BITS_MAX;
+    uint64_t *wanted = sort_digits(top - low, DIGIT_BITS_MAX) % 2 ? b : a;
+    unsigned digits = n <= FEW ? 0 : sort_digits(top - low, n < SHORT ? SHORT_BITS_MAX : DIGIT_BITS_MAX);
     unsigned bits = digits > 0 ? (top - low + digits - 1) / digits : 0;
     uint64_t mask = mask_of(bits);
 
+    if (n <= FEW)
+        sort_few(a, n, low);
     for (unsigned digit = 0; digit < digits; digit++)
         memset(histogram[digit], 0, sizeof histogram[digit][0] << bits);
     for (uint32_t i = 0; i < n; i++)
@@ -106,7 +130,9 @@ static uint64_t *sort_numbers(uint64_t *a, uint64_t *b, uint32_t n, unsigned low
         a = b;
         b = swapped;
     }
-    return a;
+    if (a != wanted)
+        memcpy(wanted, a, n * sizeof *a);
+    return wanted;
 }
 
 /* One pass over indices, by the byte from `shift` on of what stands for the key, or of its partition. */
@@ -167,6 +193,28 @@ static struct sort_payload sort_payload(const struct sort_input *in, unsigned bi
     return (struct sort_payload){in->count > 0 ? bits_for(in->count - 1) : 0, sizeof(uint32_t), NULL};
 }
 
+/* How many of the top bits make shares, no more than `most`: so many that no share is much too large. end[v] is how
+ * many numbers have the value v of `most` bits, then of those. */
+static unsigned sort_share_bits(uint32_t *end, uint32_t n, unsigned most)
+{
+    unsigned bits = bits_for(n / SHARE) < most ? bits_for(n / SHARE) : most;
+    uint32_t largest = UINT32_MAX;
+
+    for (; bits < most && largest > SHARE_MAX; bits += largest > SHARE_MAX) {
+        largest = 0;
+        for (uint32_t value = 0, count = 0; value < 1u << most; value++) {
+            count = value & ((1u << (most - bits)) - 1) ? count + end[value] : end[value];
+            largest = count > largest ? count : largest;
+        }
+    }
+    for (uint32_t value = 0; value < 1u << most && bits < most; value++) {
+        uint32_t count = end[value];
+        end[value] = 0;
+        end[value >> (most - bits)] += count;
+    }
+    return bits;
+}
+
 struct sorted sort_records(const struct sort_input *in, const struct sort_partitions *p, uint64_t *a, uint64_t *b)
 {
     const uint64_t *keys = in->keys;
@@ -182,19 +230,17 @@ struct sorted sort_records(const struct sort_input *in, const struct sort_partit
         out.values = in->values;
         return out;
     }
-    unsigned share_bits = bits_for(n / SHARE);
-    if (share_bits > SHARE_BITS_MAX)
-        share_bits = SHARE_BITS_MAX;
-    if (share_bits > top - with.bits)
-        share_bits = top - with.bits;
-    unsigned shift = share_bits > 0 ? top - share_bits : 0;
+    unsigned most_bits = n <= SHARE ? 0 : top - with.bits < SHARE_BITS_MAX ? top - with.bits : SHARE_BITS_MAX;
+    unsigned shift = most_bits > 0 ? top - most_bits : 0;
     uint32_t end[1 << SHARE_BITS_MAX] = {0};
     for (uint32_t i = 0; i < n; i++) {
         a[i] = (p->count > 1 ? sort_partition(p, keys[i]) << partition_shift : 0) |
                sort_squeeze(&bits, keys[i]) << with.bits |
                (with.values ? get_u64(with.values + i * with.size) & mask_of(with.bits) : i);
-        end[a[i] >> shift & mask_of(share_bits)]++;
+        end[a[i] >> shift & mask_of(most_bits)]++;
     }
+    unsigned share_bits = sort_share_bits(end, n, most_bits);
+    shift = share_bits > 0 ? top - share_bits : 0;
     if (share_bits > 0) {
         sort_move(a, b, n, shift, mask_of(share_bits), end);
         uint64_t *swapped = a;
