@@ -11,6 +11,7 @@
 #include "logical/format/extents.h"
 #include "io/log.h"
 #include "logical/format/logical_format.h"
+#include "namespace/entry.h"
 
 #define SEED_MAX (16u << 10) /* bytes; longer inputs only slow a fuzzer down */
 
@@ -290,6 +291,46 @@ static void make_imports(const char *folder)
     }
 }
 
+#define UUID "00000000-0000-0000-0000-00000000000"
+
+/* An entry of each type, and the texts of a namespace. */
+static void make_namespace(const char *folder)
+{
+    static const char *const texts[] = {
+        "\3Deltafs version=1 uuid=" UUID "1 ~00000000\nNamespace mode=493 uid=0 gid=0 time=5 ~00000000\n"
+        "Layer uuid=" UUID "2 inputs= path=/a b ~00000000\nTable number=0x0000000000000007 limit=9 ~00000000\n",
+        "\5Deltafs version=1 uuid=" UUID "3 ~00000000\nSnapshot time=5 ~00000000\n"
+        "Layer uuid=" UUID "1 inputs= path=/a ~00000000\nTable number=0x0000000000000007 limit=9 ~00000000\n"
+        "Layer uuid=" UUID "2 inputs=0 path=/b ~00000000\nTable number=0x0000000000000008 limit=0 ~00000000\n"
+        "Layer policy=newest inputs=0,1 ~00000000\n",
+        "\7Deltafs version=1 uuid=" UUID "1 ~00000000\nPin time=5 holder=/r@s ~00000000\n"
+        "Table number=0x0000000000000007 limit=9 ~00000000\nEnd ~00000000\n"};
+    struct entry entry = {.parent = {0, 1}, .name = "name", .name_size = 4};
+    uint8_t bytes[ENTRY_SIZE_MAX];
+    static struct seed s;
+    char name[16];
+
+    for (int type = 0; type <= ENTRY_LINK; type++) {
+        entry.inode = (struct inode){.id = {7, 8}, .stamp = 9, .mtime = -1, .size = 6, .mode = 0644};
+        entry.inode.type = (uint8_t)type;
+        if (type == ENTRY_FILE)
+            entry.inode.data = (struct entry_id){7, 10};
+        if (type == ENTRY_LINK) {
+            entry.target = "target";
+            entry.target_size = 6;
+        }
+        s.n = 0;
+        add_number(&s, 0, 1);
+        add(&s, bytes, entry_encode(&entry, bytes));
+        snprintf(name, sizeof name, "entry%d", type);
+        save(&s, folder, "namespace", name);
+    }
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        snprintf(name, sizeof name, "text%zu", i);
+        save_text(folder, "namespace", name, texts[i]);
+    }
+}
+
 static void make_texts(const char *folder)
 {
     static const char *const texts[] = {"schema\nx:f4,y:f4,cell:i4,tag:S8",
@@ -335,6 +376,7 @@ int main(int argc, char **argv)
     make_logical(argv[2]);
     make_sources(argv[2]);
     make_imports(argv[2]);
+    make_namespace(argv[2]);
     make_texts(argv[2]);
     return 0;
 }

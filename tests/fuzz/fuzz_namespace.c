@@ -1,0 +1,106 @@
+/* The structures of a namespace: a byte (1: the lines of a text get right checksums; the kind times 2), then a record
+ * of an entry, or a file NAMESPACE, SNAPSHOT or PIN. */
+#include <stdlib.h>
+#include <string.h>
+#include "fuzz_target.h"
+#include "mem_io.h"
+#include "namespace/head.h"
+#include "namespace/pin.h"
+#include "namespace/registry.h"
+#include "structures.h"
+
+enum { ENTRY, HEAD, SNAPSHOT, PIN, KINDS };
+
+static void try_entry(const uint8_t *bytes, size_t n)
+{
+    struct entry entry, again;
+    uint8_t copy[ENTRY_SIZE_MAX];
+
+    if (entry_decode(bytes, n, &entry) != 0)
+        return;
+    FUZZ_CHECK(entry.name_size <= ENTRY_NAME_MAX);
+    fuzz_touch(entry.name, entry.name_size);
+    if (entry.target_size > 0)
+        fuzz_touch(entry.target, entry.target_size);
+    /* What is written of it says the same. */
+    size_t size = entry_encode(&entry, copy);
+    FUZZ_CHECK(size <= ENTRY_SIZE_MAX && entry_decode(copy, size, &again) == 0);
+    FUZZ_CHECK(again.inode.stamp == entry.inode.stamp && again.inode.size == entry.inode.size);
+    FUZZ_CHECK(again.name_size == entry.name_size && memcmp(again.name, entry.name, entry.name_size) == 0);
+    FUZZ_CHECK(again.target_size == entry.target_size);
+}
+
+/* A layer is on top of layers before it. */
+static void check_layers(const struct layers *l)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        const struct layer *layer = &l->layer[i];
+        FUZZ_CHECK(layer->path ? layer->inputs <= 1 && layer->path[0] == '/' : layer->inputs > 0);
+        for (size_t k = 0; k < layer->inputs; k++)
+            FUZZ_CHECK(layer->input[k] < i);
+        FUZZ_CHECK(layer->path || layer->tables == 0);
+    }
+}
+
+static int try_head(struct io *io, struct error *e)
+{
+    struct head head = {0};
+    int status = head_read(io, "/n", &head, e);
+
+    if (status == DELTAFS_OK)
+        check_layers(&head.below);
+    layers_fini(&head.below);
+    return status;
+}
+
+static int try_snapshot(struct io *io, struct error *e)
+{
+    struct snapshot s;
+    int status = registry_read(io, "/r@s", &s, e);
+
+    if (status == DELTAFS_OK) {
+        FUZZ_CHECK(s.layers.count > 0);
+        check_layers(&s.layers);
+        snapshot_fini(&s);
+    }
+    return status;
+}
+
+static int try_pin(struct io *io, struct error *e)
+{
+    struct pins pins = {0};
+    int status = pins_read(io, "/n", &pins, e);
+
+    if (status == DELTAFS_OK)
+        FUZZ_CHECK(pins.pins == 1);
+    pins_fini(&pins);
+    return status;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
+{
+    static const char *const path[] = {
+        [HEAD] = "/n/NAMESPACE", [SNAPSHOT] = "/r/s/SNAPSHOT", [PIN] = "/n/PIN.00000000-0000-0000-0000-000000000001"};
+    static int (*const read[])(struct io * io,
+                               struct error * e) = {[HEAD] = try_head, [SNAPSHOT] = try_snapshot, [PIN] = try_pin};
+    static struct mem_io files;
+    struct fuzz_input in = {bytes, n};
+    uint64_t mode = fuzz_number(&in, 1), kind = mode / 2 % KINDS;
+    uint8_t *text = fuzz_bytes(&in, SIZE_MAX, &n);
+    struct error e = {0};
+
+    if (kind == ENTRY) {
+        try_entry(text, n);
+        free(text);
+        return 0;
+    }
+    if (mode & 1)
+        structures_seal_manifest(text, n);
+    mem_io_begin(&files);
+    mem_put(&files, path[kind], text, n);
+    struct io io = io_default();
+    FUZZ_CHECK(read[kind](&io, &e) == DELTAFS_OK || strstr(e.text, kind == SNAPSHOT ? "/r" : "/n") != NULL);
+    FUZZ_CHECK(mem_io_end(&files) == 0);
+    free(text);
+    return 0;
+}
