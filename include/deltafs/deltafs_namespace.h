@@ -336,7 +336,7 @@ DELTAFS_API int deltafs_snapshot_paths_next(deltafs_snapshot_paths *paths, const
 /* Free the list; NULL is fine. Can be called at any time. */
 DELTAFS_API int deltafs_snapshot_paths_close(deltafs_snapshot_paths *paths);
 
-/* ---- Collecting ---- */
+/* ---- Collecting and compacting ---- */
 
 struct deltafs_namespace_collected {
     size_t struct_size;    /* see convention 7 of deltafs.h */
@@ -355,6 +355,24 @@ struct deltafs_namespace_collected {
  * the namespace before something was removed may not be able to read the bytes of that any more
  * (DELTAFS_ERR_DAMAGED). */
 DELTAFS_API int deltafs_namespace_collect(const char *path, struct deltafs_namespace_collected *out);
+
+struct deltafs_namespace_compacted {
+    size_t struct_size; /* see convention 7 of deltafs.h */
+    uint64_t tables;    /* that were read; 0: there was nothing to do */
+    uint64_t records;   /* in them */
+    uint64_t entries;   /* that were written, with those of names that were removed */
+};
+
+/* Write the newest record of each entry of the namespace at `path`, as it is committed now, into one new table. Finding
+ * a name then takes reads of that table, and of those that were written later. The bytes of files stay where they are.
+ * Any number of processes can use the namespace meanwhile, and change it. What they commit is not lost, and stays in
+ * their tables until the next compaction. Those that open the namespace later read the new table instead of the old
+ * ones. It takes effect at once, when all is written; if it fails or is killed, nothing changes.
+ * deltafs_namespace_collect removes the old tables, unless a snapshot needs them; a process that has had the namespace
+ * open since before then gets an error when it reads them, and has to open it again. A table with one commit alone is
+ * left as it is. `out` may be NULL. Not collective; thread-safe. Of the options, it uses those of the environment.
+ * DELTAFS_ERR_BUSY: the namespace is being collected just now. */
+DELTAFS_API int deltafs_namespace_compact(const char *path, struct deltafs_namespace_compacted *out);
 
 #ifdef __cplusplus
 }

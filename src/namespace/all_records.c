@@ -64,12 +64,12 @@ static int add_version(struct all_records *a, size_t table, const struct deltafs
 }
 
 /* Once the bytes do not move any more. */
-static int decode_versions(struct all_records *a, uint64_t key, struct error *e)
+static int decode_versions(struct all_records *a, struct error *e)
 {
     int status = DELTAFS_OK;
 
     for (struct version *v = a->version; v < a->version + a->versions && status == DELTAFS_OK; v++) {
-        const struct deltafs_record record = {.key = key, .value = a->bytes.bytes + v->at, .size = v->size};
+        const struct deltafs_record record = {.key = a->key, .value = a->bytes.bytes + v->at, .size = v->size};
         status = table_decode(&a->tables->table[v->table], &record, &v->entry, e);
     }
     return status;
@@ -84,16 +84,16 @@ int all_records_next(struct all_records *a, struct error *e)
     for (struct record_source *s = a->source; s < end; s++)
         if (s->record && (!least || s->record->key < least->record->key))
             least = s;
-    uint64_t key = least ? least->record->key : 0;
+    a->key = least ? least->record->key : 0;
     for (struct record_source *s = a->source; least && s < end; s++) {
         size_t table = (size_t)(s - a->source);
-        while (status == DELTAFS_OK && s->record && s->record->key == key) {
+        while (status == DELTAFS_OK && s->record && s->record->key == a->key) {
             status = add_version(a, table, s->record, e);
             if (status == DELTAFS_OK)
                 status = source_next(&a->tables->table[table], s, e);
         }
     }
-    return status == DELTAFS_OK ? decode_versions(a, key, e) : status;
+    return status == DELTAFS_OK ? decode_versions(a, e) : status;
 }
 
 int version_is_same_entry(const struct version *a, const struct version *b)

@@ -18,6 +18,7 @@ struct all_records {
     size_t used;
     struct version *version; /* of the key that was read last: table after table, and those of a table by epoch */
     size_t versions, version_room;
+    uint64_t key;
 };
 
 /* all_records_close in any case. The tables must stay. */

@@ -7,6 +7,7 @@
  * a file is needed if it is the newest of its entry now, or of its table at the limit of a pin. Of these the places of
  * chunks are collected. Then the data of each table loses the chunks that have no such place: if that are all, it is
  * removed; if it is a quarter or more, the others are copied to new data beside it, and the two exchange their names.
+ * Tables of which all entries were compacted, and which no pin needs, are removed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #include "directory/dir.h"
 #include "io/lease.h"
 #include "namespace/all_records.h"
+#include "namespace/compacted.h"
 #include "namespace/head.h"
 #include "namespace/pin.h"
 #include "namespace/snapshot.h"
@@ -110,7 +112,7 @@ static int is_needed(const struct collection *c, const struct version *v)
     if (is_newest(c, v, 1, 0))
         return 1;
     for (const struct layer_table *p = c->pins.table; p < c->pins.table + c->pins.count; p++)
-        if (p->number == table && p->limit >= v->label && is_newest(c, v, 0, p->limit))
+        if (p->number == table && p->from < v->label && p->limit >= v->label && is_newest(c, v, 0, p->limit))
             return 1;
     return 0;
 }
@@ -269,6 +271,52 @@ static int collect_tables(struct collection *c)
     return status;
 }
 
+/* ---- Tables that were compacted ---- */
+
+static int is_pinned(const struct collection *c, uint64_t table)
+{
+    for (const struct layer_table *p = c->pins.table; p < c->pins.table + c->pins.count; p++)
+        if (p->number == table && p->limit > p->from)
+            return 1;
+    return 0;
+}
+
+/* Remove a table's entries, if it got none since. */
+static int remove_table(struct collection *c, const char *path, uint64_t limit)
+{
+    struct error *e = &c->call->error;
+    deltafs_dir *dir = NULL;
+    uint64_t label = 0, stored = 0;
+    int status = error_of_call(deltafs_open(path, c->call->options, &dir), e);
+
+    if (status == DELTAFS_ERR_NOT_FOUND)
+        return DELTAFS_OK;
+    if (status == DELTAFS_OK)
+        status = error_of_call(deltafs_last_label(dir, &label), e);
+    if (status == DELTAFS_OK)
+        status = error_of_call(deltafs_bytes_stored(dir, &stored), e);
+    deltafs_close(dir);
+    if (status != DELTAFS_OK || label > limit)
+        return status;
+    c->result.bytes_before += stored;
+    return dir_remove_own(path, e);
+}
+
+static int remove_compacted(struct collection *c)
+{
+    char path[PATH_ROOM];
+    struct compacted compacted;
+    int status = compacted_read(&c->call->io, c->path, &compacted, &c->call->error);
+
+    for (size_t i = 0; i < compacted.count && status == DELTAFS_OK; i++) {
+        const struct layer_table *t = &compacted.table[i];
+        if (!is_pinned(c, t->number))
+            status = remove_table(c, table_path(path, c->path, t->number, ""), t->limit);
+    }
+    compacted_fini(&compacted);
+    return status;
+}
+
 /* ---- Public function ---- */
 
 /* With the lease of the folder: whether a table is being written. */
@@ -290,7 +338,6 @@ static int check_writers(struct collection *c)
 /* With the lease of the folder. */
 static int collect(struct collection *c)
 {
-    static const struct layers none = {0};
     int status = check_writers(c);
 
     if (status == DELTAFS_OK)
@@ -299,12 +346,14 @@ static int collect(struct collection *c)
     c->result.is_kept = c->pins.keep_all;
     if (status != DELTAFS_OK || c->pins.keep_all)
         return status;
-    status = tables_init(&c->tables, &c->call->io, c->path, 0, &none, c->call->options, &c->call->error);
+    status = tables_init_all(&c->tables, &c->call->io, c->path, c->call->options, &c->call->error);
     if (status == DELTAFS_OK)
         status = find_needed(c);
     if (status == DELTAFS_OK)
         status = collect_tables(c);
     tables_fini(&c->tables);
+    if (status == DELTAFS_OK)
+        status = remove_compacted(c);
     return status;
 }
 

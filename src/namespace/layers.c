@@ -58,13 +58,13 @@ int layers_add_merge(struct layers *l, int policy, struct error *e)
     return add(l, &(struct layer){.policy = policy}, e);
 }
 
-int layers_add_table(struct layers *l, uint64_t number, uint64_t limit, struct error *e)
+int layers_add_table(struct layers *l, const struct layer_table *t, struct error *e)
 {
     struct layer *last = last_of(l);
     int status = memory_extend(NULL, &last->table, last->tables, &last->table_room, sizeof *last->table, "layers", e);
 
     if (status == DELTAFS_OK)
-        last->table[last->tables++] = (struct layer_table){number, limit};
+        last->table[last->tables++] = *t;
     return status;
 }
 
@@ -84,7 +84,8 @@ static int is_same(const struct layer *a, const struct layer *b)
              a->inputs == b->inputs && !a->path == !b->path && (!a->path || strcmp(a->path, b->path) == 0);
 
     for (size_t i = 0; i < a->tables && is; i++)
-        is = a->table[i].number == b->table[i].number && a->table[i].limit == b->table[i].limit;
+        is = a->table[i].number == b->table[i].number && a->table[i].limit == b->table[i].limit &&
+             a->table[i].from == b->table[i].from;
     for (size_t i = 0; i < a->inputs && is; i++)
         is = a->input[i] == b->input[i];
     return is;
@@ -105,7 +106,7 @@ static int add_copy(struct layers *l, const struct layer *from, const size_t *pl
     int status = from->path ? layers_add_namespace(l, from->uuid, from->path, e) : layers_add_merge(l, from->policy, e);
 
     for (size_t i = 0; i < from->tables && status == DELTAFS_OK; i++)
-        status = layers_add_table(l, from->table[i].number, from->table[i].limit, e);
+        status = layers_add_table(l, &from->table[i], e);
     for (size_t i = 0; i < from->inputs && status == DELTAFS_OK; i++)
         status = layers_add_input(l, place[from->input[i]], e);
     return status;
@@ -170,6 +171,16 @@ static int write_layer(const struct layer *layer, struct io_file *file, uint64_t
     return textlog_line_end(&line, size, 0);
 }
 
+int layer_table_write(const struct layer_table *t, struct io_file *file, uint64_t *size, struct error *e)
+{
+    char from[32] = "";
+
+    if (t->from > 0)
+        snprintf(from, sizeof from, " from=%" PRIu64, t->from);
+    return textlog_append(file, size, 0, e, "Table number=0x%016" PRIx64 " limit=%" PRIu64 "%s", t->number, t->limit,
+                          from);
+}
+
 int layers_write(const struct layers *l, struct io_file *file, uint64_t *size, struct error *e)
 {
     int status = DELTAFS_OK;
@@ -180,8 +191,7 @@ int layers_write(const struct layers *l, struct io_file *file, uint64_t *size, s
                              layer->path);
         status = write_layer(layer, file, size, e);
         for (size_t i = 0; i < layer->tables && status == DELTAFS_OK; i++)
-            status = textlog_append(file, size, 0, e, "Table number=0x%016" PRIx64 " limit=%" PRIu64,
-                                    layer->table[i].number, layer->table[i].limit);
+            status = layer_table_write(&layer->table[i], file, size, e);
     }
     return status;
 }
@@ -241,13 +251,24 @@ int layers_take_layer(void *arg, const char *fields, const char *path, uint64_t 
     return status;
 }
 
+int layer_table_take(const char *fields, struct layer_table *out)
+{
+    size_t n;
+
+    *out = (struct layer_table){0};
+    if (textlog_field(fields, "from", &n) && textlog_number(fields, "from", &out->from) != 0)
+        return -1;
+    if (textlog_number(fields, "number", &out->number) != 0 || textlog_number(fields, "limit", &out->limit) != 0)
+        return -1;
+    return out->from <= out->limit ? 0 : -1;
+}
+
 int layers_take_table(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
 {
     struct layers *l = arg;
-    uint64_t number, limit;
+    struct layer_table t;
 
-    if (l->count == 0 || !last_of(l)->path || textlog_number(fields, "number", &number) != 0 ||
-        textlog_number(fields, "limit", &limit) != 0)
+    if (l->count == 0 || !last_of(l)->path || layer_table_take(fields, &t) != 0)
         return error_damaged(e, path, offset, "a table of a layer is malformed");
-    return layers_add_table(l, number, limit, e);
+    return layers_add_table(l, &t, e);
 }

@@ -6,7 +6,7 @@
  *
  * In a text log:
  *     Layer uuid=UUID inputs=[I] path=PATH     a namespace
- *     Table number=N limit=LABEL               each of its tables that has something
+ *     Table number=N limit=LABEL from=LABEL    each of its tables that has something
  *     Layer policy=WORD inputs=I,...           a merge */
 #ifndef DELTAFS_NAMESPACE_LAYERS_H
 #define DELTAFS_NAMESPACE_LAYERS_H
@@ -17,7 +17,12 @@
 struct layer_table {
     uint64_t number;
     uint64_t limit; /* the label of its last epoch that the layer has; 0: only bytes of files */
+    uint64_t from;  /* epochs up to this label were compacted: what they have, other tables of the layer have */
 };
+
+/* The line of a table. Reading returns 0, or -1. */
+int layer_table_write(const struct layer_table *t, struct io_file *file, uint64_t *size, struct error *e);
+int layer_table_take(const char *fields, struct layer_table *out);
 
 struct layer {
     uint8_t uuid[16]; /* of the namespace; of a merge zero */
@@ -39,7 +44,7 @@ void layers_fini(struct layers *l);
 int layers_add_namespace(struct layers *l, const uint8_t uuid[16], const char *path, struct error *e);
 int layers_add_merge(struct layers *l, int policy, struct error *e);
 /* Add to the last layer. */
-int layers_add_table(struct layers *l, uint64_t number, uint64_t limit, struct error *e);
+int layers_add_table(struct layers *l, const struct layer_table *t, struct error *e);
 int layers_add_input(struct layers *l, size_t input, struct error *e);
 /* Add copies of all layers of `from`, but for those that are there; *top is the number of its last. */
 int layers_append(struct layers *l, const struct layers *from, size_t *top, struct error *e);

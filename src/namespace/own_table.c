@@ -95,30 +95,46 @@ static int own_create(struct own_table *own, uint64_t random, struct error *e)
     return status;
 }
 
-int own_table_open(struct own_table *own, struct io *io, const char *path, const deltafs_options *given,
-                   uint64_t memory, uint64_t *label, struct error *e)
+/* `is_new`: no table is taken over. */
+static int open_any(struct own_table *own, int is_new, const deltafs_options *given, uint64_t memory, struct error *e)
 {
     uint8_t random[16];
-
-    *own = (struct own_table){.path = path, .io = io};
     int status = uuid_create(random, e);
+
     if (status == DELTAFS_OK)
         status = own_options(own, given, memory, e);
-    if (status == DELTAFS_OK)
+    if (status == DELTAFS_OK && !is_new)
         status = own_take(own, get_u64(random), e);
     if (status == DELTAFS_OK && !own->dir)
         status = own_create(own, (get_u64(random) ^ get_u64(random + 8)) | 1, e);
-    if (status == DELTAFS_OK && lease_may_be_held(io, path, deltafs_private_options_number(own->options, OPTION_LEASE)))
+    if (status == DELTAFS_OK &&
+        lease_may_be_held(own->io, own->path, deltafs_private_options_number(own->options, OPTION_LEASE)))
         status =
             error_set(e, DELTAFS_ERR_BUSY,
                       "%s: what it does not need is being collected ('deltafs snapshot gc'); try again when that is "
                       "done",
-                      path);
+                      own->path);
+    return status;
+}
+
+int own_table_open(struct own_table *own, struct io *io, const char *path, const deltafs_options *given,
+                   uint64_t memory, uint64_t *label, struct error *e)
+{
+    *own = (struct own_table){.path = path, .io = io};
+    int status = open_any(own, 0, given, memory, e);
+
     if (status == DELTAFS_OK)
         raise_label(own->dir, label);
     else
         own->number = 0;
     return status;
+}
+
+int own_table_create(struct own_table *own, struct io *io, const char *path, const deltafs_options *given,
+                     uint64_t memory, struct error *e)
+{
+    *own = (struct own_table){.path = path, .io = io};
+    return open_any(own, 1, given, memory, e);
 }
 
 int own_table_create_data(const char *path, const deltafs_options *given, deltafs_dir **out, struct error *e)

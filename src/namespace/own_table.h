@@ -20,6 +20,9 @@ struct own_table {
 /* DELTAFS_ERR_BUSY: the namespace is being collected. */
 int own_table_open(struct own_table *own, struct io *io, const char *path, const deltafs_options *given,
                    uint64_t memory, uint64_t *label, struct error *e);
+/* The same, but always create one. */
+int own_table_create(struct own_table *own, struct io *io, const char *path, const deltafs_options *given,
+                     uint64_t memory, struct error *e);
 /* Close all. Returns the first error. */
 int own_table_close(struct own_table *own, struct error *e);
 

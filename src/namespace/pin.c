@@ -32,8 +32,7 @@ static int write_lines(struct io_file *file, const char *path, const struct pin 
         const struct layer *layer = &layers->layer[i];
         for (size_t k = 0; layer->path && strcmp(layer->path, path) == 0 && k < layer->tables; k++)
             if (status == DELTAFS_OK)
-                status = textlog_append(file, &size, 0, e, "Table number=0x%016" PRIx64 " limit=%" PRIu64,
-                                        layer->table[k].number, layer->table[k].limit);
+                status = layer_table_write(&layer->table[k], file, &size, e);
     }
     if (status == DELTAFS_OK && layers)
         status = textlog_append(file, &size, 0, e, "End");
@@ -149,7 +148,7 @@ static int take_table(void *arg, const char *fields, const char *path, uint64_t 
     struct reading *r = arg;
     struct layer_table t;
 
-    if (textlog_number(fields, "number", &t.number) != 0 || textlog_number(fields, "limit", &t.limit) != 0)
+    if (layer_table_take(fields, &t) != 0)
         return error_damaged(e, path, offset, "a table of a pin is malformed");
     int status =
         memory_extend(NULL, &r->pins->table, r->pins->count, &r->pins->room, sizeof *r->pins->table, "pins", e);

@@ -126,14 +126,33 @@ static void unite(const struct resolver *r, size_t *to, const size_t *from)
             to[k] = from[k];
 }
 
+/* Whether a layer has seen a state, in any of the tables that have it: a compaction copies states. */
+static int has_seen_state(const struct resolver *r, size_t layer, const struct state *s)
+{
+    const uint64_t *seen = r->seen + layer * r->tables;
+
+    for (const struct state *t = r->state; t < r->state + r->states; t++)
+        if (t->entry == s->entry && t->inode.stamp == s->inode.stamp && t->inode.stamp <= seen[t->table])
+            return 1;
+    return 0;
+}
+
 /* Whether a layer has seen all that another has of the name. */
 static int has_seen(const struct resolver *r, size_t layer, size_t other)
 {
     const size_t *best = best_of(r, other);
-    const uint64_t *seen = r->seen + layer * r->tables;
 
     for (size_t k = 0; k < r->entries; k++)
-        if (best[k] != 0 && inode_of(r, best[k])->stamp > seen[r->state[best[k] - 1].table])
+        if (best[k] != 0 && !has_seen_state(r, layer, &r->state[best[k] - 1]))
+            return 0;
+    return 1;
+}
+
+/* Whether two layers have the same of the name. */
+static int has_same(const struct resolver *r, const size_t *a, const size_t *b)
+{
+    for (size_t k = 0; k < r->entries; k++)
+        if ((a[k] == 0) != (b[k] == 0) || (a[k] != 0 && inode_of(r, a[k])->stamp != inode_of(r, b[k])->stamp))
             return 0;
     return 1;
 }
@@ -147,8 +166,7 @@ static int is_superseded(const struct resolver *r, const struct layer *merge, si
         const size_t *other = best_of(r, merge->input[k]);
         if (k == i || !has_seen(r, merge->input[k], merge->input[i]))
             continue;
-        if (memcmp(best, other, r->entries * sizeof *best) == 0 ? k < i
-                                                                : !has_seen(r, merge->input[i], merge->input[k]))
+        if (has_same(r, best, other) ? k < i : !has_seen(r, merge->input[i], merge->input[k]))
             return 1;
     }
     return 0;

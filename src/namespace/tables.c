@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/number.h"
+#include "namespace/compacted.h"
 #include "namespace/tables.h"
 
 /* A list holds about half of this for each table. */
@@ -19,12 +20,13 @@ struct listing {
     size_t count, capacity;
 };
 
+/* Of a table that was compacted, only the data may be left. */
 static int list_take(void *arg, const char *name, struct error *e)
 {
     static const char digits[] = "0123456789abcdef";
     struct listing *l = arg;
 
-    if (name[0] != 't' || strlen(name) != 17 || strspn(name + 1, digits) != 16)
+    if (name[0] != 't' || strspn(name + 1, digits) != 16 || (name[17] != '\0' && strcmp(name + 17, TABLE_DATA) != 0))
         return DELTAFS_OK;
     int status = memory_extend(NULL, &l->number, l->count, &l->capacity, sizeof *l->number, "tables", e);
     if (status == DELTAFS_OK)
@@ -43,8 +45,11 @@ int tables_list(struct io *io, const char *path, uint64_t **number, size_t *coun
     }
     if (l.count > 0)
         qsort(l.number, l.count, sizeof *l.number, compare_u64);
+    *count = 0;
+    for (size_t i = 0; i < l.count; i++)
+        if (*count == 0 || l.number[i] != l.number[*count - 1])
+            l.number[(*count)++] = l.number[i];
     *number = l.number;
-    *count = l.count;
     return DELTAFS_OK;
 }
 
@@ -81,7 +86,7 @@ static int table_is_limited(const struct table *table)
 
 static const struct deltafs_range *table_epochs(const struct table *table)
 {
-    return table_is_limited(table) ? &table->epochs : NULL;
+    return table_is_limited(table) || table->epochs.first > 0 ? &table->epochs : NULL;
 }
 
 /* Open what is committed by now. A table that was just made, or whose writer died before its first commit, has
@@ -91,8 +96,10 @@ static int table_open(struct tables *t, struct table *table, struct error *e)
     char path[PATH_ROOM];
     struct table_reader *r = NULL;
     uint64_t label = 0;
-    int status = reader_create(t, table, &r, e);
 
+    if (table->epochs.last == 0 || table->epochs.first > table->epochs.last)
+        return DELTAFS_OK; /* of this table a layer has bytes of files only */
+    int status = reader_create(t, table, &r, e);
     if (!table_is_limited(table) && (status == DELTAFS_ERR_NOT_DELTAFS || status == DELTAFS_ERR_NOT_FOUND))
         return DELTAFS_OK;
     if (status != DELTAFS_OK)
@@ -101,14 +108,14 @@ static int table_open(struct tables *t, struct table *table, struct error *e)
     if (table_is_limited(table) && label < table->epochs.last)
         status = error_set(e, DELTAFS_ERR_DAMAGED, "%s: has lost epochs that a snapshot has",
                            table_path(path, table->path, table->number, ""));
-    if (!has_label || status != DELTAFS_OK) {
+    if (label > table->epochs.last)
+        label = table->epochs.last;
+    if (status == DELTAFS_OK && label > t->last_label)
+        t->last_label = label;
+    if (!has_label || status != DELTAFS_OK || label < table->epochs.first) {
         table_reader_release(r);
         return status;
     }
-    if (label > table->epochs.last)
-        label = table->epochs.last;
-    if (label > t->last_label)
-        t->last_label = label;
     table_reader_release(table->reader);
     table->reader = r;
     return DELTAFS_OK;
@@ -171,35 +178,44 @@ static struct table *tables_find(struct tables *t, uint64_t number)
     return i < t->count && t->table[i].number == number ? &t->table[i] : NULL;
 }
 
-/* Add a table of which epochs up to `limit` are read. */
-static int tables_add(struct tables *t, const char *path, uint64_t number, uint64_t limit, struct error *e)
+/* Add a table of which these epochs are read. */
+static int tables_add(struct tables *t, const char *path, uint64_t number, struct deltafs_range epochs, struct error *e)
 {
     size_t place = place_of(t, number);
     struct table *table = tables_find(t, number);
 
-    if (table && limit > table->epochs.last)
-        table->epochs.last = limit;
+    if (table && epochs.last > table->epochs.last)
+        table->epochs.last = epochs.last;
+    if (table && epochs.first < table->epochs.first)
+        table->epochs.first = epochs.first;
     if (table)
         return DELTAFS_OK;
     int status = memory_extend(NULL, &t->table, t->count, &t->capacity, sizeof *t->table, "tables", e);
     if (status != DELTAFS_OK)
         return status;
     memmove(t->table + place + 1, t->table + place, (t->count - place) * sizeof *t->table);
-    t->table[place] = (struct table){.number = number, .path = path, .epochs = {0, limit}};
+    t->table[place] = (struct table){.number = number, .path = path, .epochs = epochs};
     t->count++;
     return DELTAFS_OK;
 }
 
-static int add_own(struct tables *t, struct io *io, const char *path, uint64_t own, struct error *e)
+/* The epochs behind those that were compacted. */
+static struct deltafs_range epochs_from(uint64_t from, uint64_t limit)
+{
+    return (struct deltafs_range){from > 0 ? from + 1 : 0, limit};
+}
+
+static int add_own(struct tables *t, struct io *io, const char *path, uint64_t own, const struct compacted *c,
+                   struct error *e)
 {
     uint64_t *number = NULL;
     size_t count = 0;
     int status = tables_list(io, path, &number, &count, e);
 
     for (size_t i = 0; i < count && status == DELTAFS_OK; i++)
-        status = tables_add(t, path, number[i], UINT64_MAX, e);
+        status = tables_add(t, path, number[i], epochs_from(compacted_limit(c, number[i]), UINT64_MAX), e);
     if (status == DELTAFS_OK && own != 0)
-        status = tables_add(t, path, own, UINT64_MAX, e);
+        status = tables_add(t, path, own, epochs_from(compacted_limit(c, own), UINT64_MAX), e);
     free(number);
     return status;
 }
@@ -210,22 +226,82 @@ static int add_layers(struct tables *t, const struct layers *layers, struct erro
 
     for (const struct layer *l = layers->layer; l < layers->layer + layers->count; l++)
         for (size_t i = 0; i < l->tables && status == DELTAFS_OK; i++)
-            status = tables_add(t, l->path, l->table[i].number, l->table[i].limit, e);
+            status = tables_add(t, l->path, l->table[i].number, epochs_from(l->table[i].from, l->table[i].limit), e);
+    return status;
+}
+
+/* What is to be opened. */
+struct opening {
+    struct io *io;
+    const char *path;
+    uint64_t own;
+    const struct layers *layers;
+    const deltafs_options *options;
+    int is_all; /* also what was compacted */
+};
+
+/* The table that has what was compacted must be there. */
+static int check_compacted(struct tables *t, const char *path, const struct compacted *c, struct error *e)
+{
+    char name[PATH_ROOM];
+    const struct table *table = tables_find(t, c->into.number);
+    uint64_t label = 0;
+
+    if (c->into.number == 0 || (table && table->reader &&
+                                deltafs_last_label(table->reader->dir, &label) == DELTAFS_OK && label >= c->into.limit))
+        return DELTAFS_OK;
+    return error_set(e, DELTAFS_ERR_DAMAGED, "%s: has lost what a compaction has written; bring it back",
+                     table_path(name, path, c->into.number, ""));
+}
+
+static int open_once(struct tables *t, const struct opening *o, struct compacted *c, struct error *e)
+{
+    *t = (struct tables){0};
+    *c = (struct compacted){.table = NULL};
+    int status = o->path && !o->is_all ? compacted_read(o->io, o->path, c, e) : DELTAFS_OK;
+
+    if (status == DELTAFS_OK && o->path)
+        status = add_own(t, o->io, o->path, o->own, c, e);
+    if (status == DELTAFS_OK)
+        status = add_layers(t, o->layers, e);
+    if (status == DELTAFS_OK)
+        status = tables_options(t, o->options, t->count, e);
+    for (size_t i = 0; i < t->count && status == DELTAFS_OK; i++)
+        status = table_open(t, &t->table[i], e);
+    return status == DELTAFS_OK ? check_compacted(t, o->path, c, e) : status;
+}
+
+/* If the namespace is compacted meanwhile, and then collected, the list of tables may have neither the old ones nor the
+ * new one: then once more. */
+static int open_all(struct tables *t, const struct opening *o, struct error *e)
+{
+    struct compacted c;
+    int status, has_changed;
+
+    do {
+        status = open_once(t, o, &c, e);
+        has_changed = o->path && !o->is_all && compacted_has_changed(o->io, o->path, &c);
+        compacted_fini(&c);
+        if (has_changed)
+            tables_fini(t);
+    } while (has_changed);
     return status;
 }
 
 int tables_init(struct tables *t, struct io *io, const char *path, uint64_t own, const struct layers *layers,
                 const deltafs_options *given, struct error *e)
 {
-    *t = (struct tables){0};
-    int status = path ? add_own(t, io, path, own, e) : DELTAFS_OK;
-    if (status == DELTAFS_OK)
-        status = add_layers(t, layers, e);
-    if (status == DELTAFS_OK)
-        status = tables_options(t, given, t->count, e);
-    for (size_t i = 0; i < t->count && status == DELTAFS_OK; i++)
-        status = table_open(t, &t->table[i], e);
-    return status;
+    const struct opening o = {.io = io, .path = path, .own = own, .layers = layers, .options = given};
+
+    return open_all(t, &o, e);
+}
+
+int tables_init_all(struct tables *t, struct io *io, const char *path, const deltafs_options *given, struct error *e)
+{
+    static const struct layers none = {0};
+    const struct opening o = {.io = io, .path = path, .layers = &none, .options = given, .is_all = 1};
+
+    return open_all(t, &o, e);
 }
 
 void tables_fini(struct tables *t)

@@ -17,7 +17,7 @@ struct table_reader {
 struct table {
     uint64_t number;
     const char *path;            /* of its namespace */
-    struct deltafs_range epochs; /* those that are read: up to a limit, of a layer */
+    struct deltafs_range epochs; /* those that are read: not those that were compacted, and of a layer up to a limit */
     struct table_reader *reader; /* NULL: nothing is committed */
     deltafs_dir *data;           /* NULL: not open */
     int is_stale, is_data_stale; /* more was committed since they were opened */
@@ -34,6 +34,8 @@ struct tables {
  * tables_fini in any case. `path` and the layers must stay. */
 int tables_init(struct tables *t, struct io *io, const char *path, uint64_t own, const struct layers *layers,
                 const deltafs_options *given, struct error *e);
+/* The same of a namespace alone, with what was compacted since (compacted.h). */
+int tables_init_all(struct tables *t, struct io *io, const char *path, const deltafs_options *given, struct error *e);
 void tables_fini(struct tables *t);
 
 /* Numbers of the tables that are there, to be freed. */

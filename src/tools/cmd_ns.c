@@ -1,6 +1,7 @@
 /* deltafs ns: create namespaces, and change what is in them. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
 #include "tools/cmd.h"
 #include "tools/place.h"
@@ -67,6 +68,32 @@ static const struct command cmd_ns_create = {.name = "create",
                                              .size = sizeof(struct create),
                                              .option = create_options,
                                              .each = create_one};
+
+/* ---- compact ---- */
+
+static int compact_one(void *values, const char *path)
+{
+    struct deltafs_namespace_compacted c = {.struct_size = sizeof c};
+    int code = text_of_call(deltafs_namespace_compact(path, &c));
+
+    (void)values;
+    if (code != EXIT_OK)
+        return code;
+    if (c.tables == 0)
+        text_say("%s: nothing to do", path);
+    else
+        text_say("%s: %" PRIu64 " record%s of %" PRIu64 " table%s, %" PRIu64 " left", path, c.records,
+                 text_plural(c.records), c.tables, text_plural(c.tables), c.entries);
+    return EXIT_OK;
+}
+
+static const struct command cmd_ns_compact = {
+    .name = "compact",
+    .usage = "NS...",
+    .text = "Write all entries of a namespace into one new table, so that names are found with fewer reads.",
+    .missing = "NS is missing",
+    .least = 1,
+    .each = compact_one};
 
 /* ---- mkdir ---- */
 
@@ -226,9 +253,9 @@ static const struct command cmd_ns_mv = {.name = "mv",
                                          .least = 2,
                                          .run = ns_mv_run};
 
-static const struct command *const subs[] = {&cmd_ns_create, &cmd_ns_ls,    &cmd_ns_stat, &cmd_ns_cat,
-                                             &cmd_ns_cp,     &cmd_ns_mkdir, &cmd_ns_rm,   &cmd_ns_mv,
-                                             &cmd_ns_find,   &cmd_ns_du,    NULL};
+static const struct command *const subs[] = {&cmd_ns_create, &cmd_ns_ls,    &cmd_ns_stat,    &cmd_ns_cat,
+                                             &cmd_ns_cp,     &cmd_ns_mkdir, &cmd_ns_rm,      &cmd_ns_mv,
+                                             &cmd_ns_find,   &cmd_ns_du,    &cmd_ns_compact, NULL};
 
 const struct command cmd_ns = {.name = "ns",
                                .usage = "COMMAND ...",

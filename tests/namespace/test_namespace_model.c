@@ -1,5 +1,6 @@
 /* Namespaces against a tree in memory: random histories by one writer, with commits and reopens, and by several
- * processes at the same time. UNIT_STEPS=N in the environment makes them N times as long. */
+ * processes at the same time; with compactions meanwhile, and collections. UNIT_STEPS=N in the environment makes them N
+ * times as long. */
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -36,6 +37,17 @@ static void check_reader(const char *path, struct tree *root)
     close_ns(ns);
 }
 
+static void compact(const char *path)
+{
+    CHECK_IS(deltafs_namespace_compact(path, NULL), DELTAFS_OK);
+}
+
+static void collect(const char *path, struct tree *root)
+{
+    CHECK_IS(deltafs_namespace_collect(path, NULL), DELTAFS_OK);
+    check_reader(path, root);
+}
+
 static void one_writer(void **state)
 {
     struct rng r = rng_init(1);
@@ -48,9 +60,13 @@ static void one_writer(void **state)
         history_run(&r, 200, "", 1, ns, root);
         tree_check(root, "/", ns);
         if (rng_below(&r, 3) == 0)
+            compact(path);
+        if (rng_below(&r, 3) == 0)
             continue;
         close_ns(ns);
         check_reader(path, root);
+        if (rng_below(&r, 4) == 0)
+            collect(path, root);
         ns = open_ns(path, O_RDWR);
     }
     close_ns(ns);
@@ -103,12 +119,17 @@ static void several_writers(void **state)
             if (pid[k] == 0)
                 child(path, round, k, root);
         }
+        compact(path); /* while they write */
         for (unsigned k = 0; k < WRITERS; k++) {
             assert_true(waitpid(pid[k], &ended, 0) == pid[k]);
             CHECK(WIFEXITED(ended) && WEXITSTATUS(ended) == 0);
             write_part(round, k, NULL, root);
         }
         check_reader(path, root);
+        if (round % 2 == 0)
+            compact(path);
+        if (round % 4 == 1)
+            collect(path, root);
     }
     tree_destroy(root);
 }

@@ -364,6 +364,11 @@ static int collect_kth(const char *path)
     return deltafs_namespace_collect(path, NULL);
 }
 
+static int compact_kth(const char *path)
+{
+    return deltafs_namespace_compact(path, NULL);
+}
+
 static int exists(const char *name)
 {
     deltafs_snapshot *s = NULL;
@@ -437,6 +442,7 @@ static void every_operation_fails(void **state)
     fail_each(path, publish_kth, 0);
     fail_each(path, withdraw_kth, 1);
     fail_each(path, merge_kth, 0);
+    fail_each(path, compact_kth, 0);
     fail_each(path, collect_kth, 0);
     fail_each(path, view_kth, 0);
 }

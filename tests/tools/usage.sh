@@ -53,7 +53,7 @@ wrong "no command 'gte'; there are get" gte
 wrong "no help on 'exprot'; did you mean 'export'? There is help on get, scan" help exprot
 wrong "get: unknown option '--fromat'; did you mean '--format'?" get "$work/d" 1 --fromat csv
 wrong "no command 'lss'; did you mean 'ls'? There are create" ns lss n:/
-wrong "there are create, ls, stat, cat, cp, mkdir, rm, mv, find, du, help" ns
+wrong "there are create, ls, stat, cat, cp, mkdir, rm, mv, find, du, compact, help" ns
 wrong "get: unknown option '--frobnicate'" get "$work/d" 1 --frobnicate
 grep -q "did you mean" "$work/err" && fail "a guess at --frobnicate"
 

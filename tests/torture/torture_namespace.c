@@ -1,7 +1,7 @@
 /* Namespaces to which something happens: the power goes or the process ends at some file operation, or an operation
- * fails; in a job that changes names and files, commits, publishes, withdraws and collects. Afterwards the namespace is
- * as it was at the last commit, or as it would be after the one that failed; each snapshot has what it had when it was
- * published; and the next job goes on.
+ * fails; in a job that changes names and files, commits, publishes, withdraws, compacts and collects. Afterwards the
+ * namespace is as it was at the last commit, or as it would be after the one that failed; each snapshot has what it had
+ * when it was published; and the next job goes on.
  *
  *     torture-namespace [--count N] [--seed S] [--case I] [--folder DIR]
  *
@@ -394,6 +394,8 @@ static void job(struct namespace_case *c, uint64_t seed)
         return;
     for (uint64_t n = torture_below(&r, 3); n > 0 && !c->has_failed; n--)
         publish_or_withdraw(c, &r);
+    if (!c->has_failed && torture_below(&r, 2) == 0)
+        ok(c, "deltafs_namespace_compact", deltafs_namespace_compact(c->path, NULL));
     if (!c->has_failed && torture_below(&r, 3) == 0)
         ok(c, "deltafs_namespace_collect", deltafs_namespace_collect(c->path, NULL));
 }

@@ -1,0 +1,171 @@
+/* Compaction: the newest record of each entry goes into one new table, in one epoch; then COMPACTED says so, see
+ * compacted.h. Records of removed entries are copied, too: another writer may commit an older state later, which they
+ * must outdo.
+ *
+ * The new table is this process's own until COMPACTED is written, so nobody collects meanwhile. Of two compactions at
+ * the same time each is complete, and the last one's file is in effect. */
+#include <stdlib.h>
+#include <string.h>
+#include "base/sized.h"
+#include "namespace/all_records.h"
+#include "namespace/compacted.h"
+#include "namespace/head.h"
+#include "namespace/own_table.h"
+#include "namespace/snapshot.h"
+
+#define MEMORY (32u << 20) /* of the table that is written */
+
+struct compaction {
+    struct snapshot_call *call;
+    const char *path;
+    struct tables tables;
+    struct own_table own;
+    struct all_records records;
+    struct compacted compacted;
+    struct deltafs_namespace_compacted result;
+};
+
+/* How many tables have entries, of which *epochs is the number of commits. */
+static size_t count_tables(const struct tables *t, uint64_t *epochs)
+{
+    struct deltafs_stat stat = {.struct_size = sizeof stat};
+    size_t n = 0;
+
+    *epochs = 0;
+    for (size_t i = 0; i < t->count; i++)
+        if (t->table[i].reader && deltafs_stat(t->table[i].reader->dir, &stat) == DELTAFS_OK) {
+            *epochs += stat.epochs;
+            n++;
+        }
+    return n;
+}
+
+/* ---- Writing ---- */
+
+/* Whether no version of the entry counts more: a newer one, or of those with the same stamp the last. */
+static int is_newest(const struct all_records *a, const struct version *v)
+{
+    for (const struct version *w = a->version; w < a->version + a->versions; w++)
+        if ((w->entry.inode.stamp > v->entry.inode.stamp || (w->entry.inode.stamp == v->entry.inode.stamp && w > v)) &&
+            version_is_same_entry(v, w))
+            return 0;
+    return 1;
+}
+
+static int write_newest(struct compaction *c)
+{
+    const struct all_records *a = &c->records;
+    int status = DELTAFS_OK;
+
+    for (const struct version *v = a->version; v < a->version + a->versions && status == DELTAFS_OK; v++) {
+        if (!is_newest(a, v))
+            continue;
+        status = error_of_call(deltafs_append(c->own.dir, a->key, a->bytes.bytes + v->at, v->size), &c->call->error);
+        c->result.entries++;
+    }
+    c->result.records += a->versions;
+    return status;
+}
+
+/* Write all in one epoch, with a label above all others. */
+static int write_entries(struct compaction *c)
+{
+    struct error *e = &c->call->error;
+    uint64_t now = snapshot_time(), last = c->tables.last_label;
+    int status = all_records_open(&c->records, &c->tables, e);
+
+    while (status == DELTAFS_OK && (status = all_records_next(&c->records, e)) == DELTAFS_OK && c->records.versions > 0)
+        status = write_newest(c);
+    all_records_close(&c->records);
+    c->compacted.into = (struct layer_table){.number = c->own.number, .limit = now > last ? now : last + 1};
+    return status == DELTAFS_OK ? own_table_commit(&c->own, c->compacted.into.limit, e) : status;
+}
+
+/* ---- What is replaced ---- */
+
+/* The tables that were read, and those that were replaced before and got nothing since. */
+static int note_tables(struct compaction *c)
+{
+    struct error *e = &c->call->error;
+    int status = DELTAFS_OK;
+
+    for (const struct table *t = c->tables.table; t < c->tables.table + c->tables.count && status == DELTAFS_OK; t++) {
+        uint64_t limit = t->epochs.first > 0 ? t->epochs.first - 1 : 0;
+        if (t->reader)
+            status = error_of_call(deltafs_last_label(t->reader->dir, &limit), e);
+        if (status == DELTAFS_OK && limit > 0)
+            status = compacted_add(&c->compacted, t->number, limit, e);
+    }
+    return status;
+}
+
+static int compact_tables(struct compaction *c)
+{
+    static const struct layers none = {0};
+    struct error *e = &c->call->error;
+    uint64_t epochs;
+    int status = tables_init(&c->tables, &c->call->io, c->path, 0, &none, c->call->options, e);
+
+    if (status == DELTAFS_OK)
+        c->result.tables = count_tables(&c->tables, &epochs);
+    if (status == DELTAFS_OK)
+        status = note_tables(c);
+    if (status == DELTAFS_OK)
+        status = write_entries(c);
+    tables_fini(&c->tables);
+    if (status == DELTAFS_OK)
+        status = uuid_create(c->compacted.uuid, e);
+    return status == DELTAFS_OK ? compacted_write(&c->call->io, c->path, &c->compacted, c->call->sync, e) : status;
+}
+
+/* Whether there is something to do; found out before a table is created for it. */
+static int look(struct compaction *c, int *is_needed)
+{
+    static const struct layers none = {0};
+    struct head head;
+    uint64_t epochs = 0;
+    int status = head_read(&c->call->io, c->path, &head, &c->call->error);
+
+    layers_fini(&head.below);
+    if (status != DELTAFS_OK)
+        return status;
+    status = tables_init(&c->tables, &c->call->io, c->path, 0, &none, c->call->options, &c->call->error);
+    *is_needed = count_tables(&c->tables, &epochs) > 1 || epochs > 1;
+    tables_fini(&c->tables);
+    return status;
+}
+
+static int compact(struct compaction *c)
+{
+    struct error *e = &c->call->error;
+    int is_needed = 0, status = look(c, &is_needed);
+
+    if (status != DELTAFS_OK || !is_needed)
+        return status;
+    status = own_table_create(&c->own, &c->call->io, c->path, c->call->options, MEMORY, e);
+    if (status == DELTAFS_OK)
+        status = compact_tables(c);
+    compacted_fini(&c->compacted);
+    return error_first(status, own_table_close(&c->own, error_after(status, e)));
+}
+
+/* ---- Public function ---- */
+
+int deltafs_namespace_compact(const char *path, struct deltafs_namespace_compacted *out)
+{
+    static const char name[] = "deltafs_namespace_compact";
+    struct snapshot_call call;
+    struct compaction c = {.call = &call, .result.struct_size = sizeof c.result};
+
+    if (!path || !*path)
+        return snapshot_no_argument(name, "path");
+    char *absolute = snapshot_path(path);
+    c.path = absolute;
+    int status = snapshot_call_begin(&call);
+    if (status == DELTAFS_OK)
+        status = absolute ? compact(&c) : error_no_memory(&call.error, strlen(path), "a path");
+    if (status == DELTAFS_OK && out)
+        status = sized_fill(out, &c.result, sizeof c.result, name, &call.error);
+    free(absolute);
+    return snapshot_call_end(&call, status);
+}

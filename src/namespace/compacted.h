@@ -1,0 +1,32 @@
+/* The file COMPACTED of a namespace: of which tables the entries are in another table, too. A compaction writes all
+ * entries into a new table, commits it, and then replaces this file by one rename(2). From then on readers leave out
+ * what is replaced; before that they read both, which is the same: of two records of an entry the newer counts, and the
+ * new table has the newest of those that it replaces, also of what was removed.
+ *
+ *     Deltafs version=1 uuid=UUID
+ *     Compacted table=N limit=LABEL     the new table, and its epoch
+ *     Table number=N limit=LABEL        one that is replaced, up to this epoch */
+#ifndef DELTAFS_NAMESPACE_COMPACTED_H
+#define DELTAFS_NAMESPACE_COMPACTED_H
+
+#include "namespace/layers.h"
+
+struct compacted {
+    uint8_t uuid[16];          /* of this compaction; zero: there was none */
+    struct layer_table into;   /* number 0: there was none */
+    struct layer_table *table; /* by number */
+    size_t count, room;
+};
+
+void compacted_fini(struct compacted *c);
+/* Read the file; that there is none is no error. */
+int compacted_read(struct io *io, const char *path, struct compacted *out, struct error *e);
+/* Whether the file is another one by now. */
+int compacted_has_changed(struct io *io, const char *path, const struct compacted *c);
+/* The label up to which a table is replaced, or 0. */
+uint64_t compacted_limit(const struct compacted *c, uint64_t number);
+/* Add a table, before writing; in any order. */
+int compacted_add(struct compacted *c, uint64_t number, uint64_t limit, struct error *e);
+int compacted_write(struct io *io, const char *path, const struct compacted *c, int sync, struct error *e);
+
+#endif
