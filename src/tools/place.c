@@ -98,6 +98,15 @@ int place_fail(const struct place *p, int status)
 
 /* ---- What is there ---- */
 
+/* Nanoseconds since 1970, before that negative; those of a second never are. */
+static struct timespec time_of(int64_t t)
+{
+    int64_t part = t % 1000000000;
+
+    part += part < 0 ? 1000000000 : 0;
+    return (struct timespec){(t - part) / 1000000000, part};
+}
+
 static void stat_from(const struct deltafs_namespace_stat *s, struct stat *st)
 {
     *st = (struct stat){.st_ino = s->inode,
@@ -105,8 +114,8 @@ static void stat_from(const struct deltafs_namespace_stat *s, struct stat *st)
                         .st_uid = s->uid,
                         .st_gid = s->gid,
                         .st_size = (off_t)s->size,
-                        .st_mtim = {s->mtime / 1000000000, s->mtime % 1000000000},
-                        .st_atim = {s->atime / 1000000000, s->atime % 1000000000}};
+                        .st_mtim = time_of(s->mtime),
+                        .st_atim = time_of(s->atime)};
 }
 
 int place_stat(const struct place *p, int follows, int may_lack, struct stat *st)

@@ -51,3 +51,12 @@ for way in "as it is" flat repaired; do
     [ "$(sum "$work/out")" = "$(cat "$corpus/logical.sha256")" ] || fail "logical, $way: its bytes are not what they were"
     expect 0 "$deltafs" verify "$work/logical"
 done
+
+# The namespace: by the command, and by a reader that was written from the manual page alone.
+expect 0 "$PYTHON3" "$corpus/decode_namespace.py" "$corpus/namespace"
+same "$corpus/namespace.txt" "$work/out" "namespace, by decode_namespace.py"
+expect 0 "$PYTHON3" "$corpus/get_entries.py" "$deltafs" "$corpus/namespace" "$corpus/namespace.txt"
+[ "$(cat "$work/out")" -eq 12 ] || fail "namespace: $(cat "$work/out") entries"
+# Also with a time before 1970.
+expect 0 "$deltafs" ns cp -rp "$corpus/namespace:/a" "$work/a"
+[ "$(stat -c %Y "$work/a/b")" -eq -1 ] || fail "namespace: a copy has the time $(stat -c %Y "$work/a/b")"
