@@ -240,26 +240,40 @@ static size_t index_most(const struct deltafs_select *s, const struct candidates
     return most < UINT32_MAX ? most : UINT32_MAX;
 }
 
-/* Let only the records of an epoch be read that the index finds. `must_carry`: if it has all that rows need. Returns
- * whether it could be used. */
+/* What an index is asked about an epoch. */
+struct question {
+    uint32_t number; /* of the epoch, in the index */
+    int is_top;
+    uint64_t low, high; /* otherwise: codes */
+};
+
+/* Whether the index can tell which records of an epoch may pass. `must_carry`: if it has all that rows need. */
+static int index_ask(const struct deltafs_select *s, const struct value_index *x, uint32_t epoch, int must_carry,
+                     struct candidates *c, struct question *q)
+{
+    const struct manifest_epoch *of = &s->reader->manifest.epoch[epoch];
+    uint64_t print;
+
+    if (!index_has(x, of, &q->number, &print))
+        return 0;
+    int has_range = index_range(s, of->label, print, c, &q->low, &q->high);
+    q->is_top = !has_range && index_is_top(s, of->label, print, c);
+    return (has_range || q->is_top) && (c->has_rows || !must_carry);
+}
+
+/* Let only the records of an epoch be read that the index finds. Returns whether it could be used. */
 static int index_use(struct deltafs_select *s, const struct value_index *x, uint32_t epoch, int must_carry,
                      struct candidates *c)
 {
     const struct manifest_epoch *of = &s->reader->manifest.epoch[epoch];
     struct found *f = &s->found[epoch - s->begin];
-    uint64_t print, low, high;
-    uint32_t number;
-    int is_found = 0;
+    struct question q;
 
-    if (!index_has(x, of, &number, &print))
+    if (!index_ask(s, x, epoch, must_carry, c, &q))
         return 0;
     c->most = index_most(s, c, of->records);
-    int has_range = index_range(s, of->label, print, c, &low, &high);
-    int is_top = !has_range && index_is_top(s, of->label, print, c);
-    if ((has_range || is_top) && (c->has_rows || !must_carry))
-        is_found =
-            is_top ? candidates_top(c, x, number, of->label, s->top.most) : candidates_find(c, x, of->label, low, high);
-    if (!is_found)
+    if (!(q.is_top ? candidates_top(c, x, q.number, of->label, s->top.most)
+                   : candidates_find(c, x, of->label, q.low, q.high)))
         return 0;
     c->left -= c->count * (sizeof *c->key + c->size);
     key_set_own(&f->keys, c->key, c->count);
@@ -276,13 +290,16 @@ static int index_try(struct deltafs_select *s, const char *name, int must_carry)
 {
     struct candidates c = {.manifest = &s->reader->manifest, .carried = &s->carried, .left = s->limit};
     struct value_index x;
+    struct question q;
     uint32_t used = 0;
 
     if (!index_open(s->reader, name, &x))
         return 0;
-    if (carried_take(&s->carried, &s->plan, x.reader->manifest.schema, error_ignored()) == DELTAFS_OK)
-        for (uint32_t i = s->begin; i < s->end && (!must_carry || used == i - s->begin); i++)
-            used += (uint32_t)index_use(s, &x, i, must_carry, &c);
+    int can_use = carried_take(&s->carried, &s->plan, x.reader->manifest.schema, error_ignored()) == DELTAFS_OK;
+    for (uint32_t i = s->begin; i < s->end && must_carry && can_use; i++) /* before any of them is scanned */
+        can_use = index_ask(s, &x, i, must_carry, &c, &q);
+    for (uint32_t i = s->begin; i < s->end && can_use && (!must_carry || used == i - s->begin); i++)
+        used += (uint32_t)index_use(s, &x, i, must_carry, &c);
     int is_used = used > 0 && (!must_carry || used == s->end - s->begin);
     for (uint32_t i = 0; i < s->end - s->begin && !is_used; i++)
         found_fini(&s->found[i]);

@@ -79,7 +79,8 @@ struct chunk *worker_chunk(struct worker *w, size_t bytes)
 
     pthread_mutex_lock(&s->lock);
     struct chunk *c = s->spare;
-    if (c && c->room < bytes)
+    /* What is in use is counted by its rows: so not one with much more room. */
+    if (c && (c->room < bytes || c->room / 2 > bytes))
         c = NULL;
     if (c)
         s->spare = c->next;

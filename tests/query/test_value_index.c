@@ -172,12 +172,54 @@ static void test_index_fails(void **state)
     }
 }
 
+/* ---- Several indexes ---- */
+
+/* Whether an index is used of whose logs no more than so many reads succeed. */
+static int is_used(const char *path, uint64_t reads)
+{
+    const struct deltafs_select_options o = {.struct_size = sizeof o, .where = "2*v > 1991", .fields = ""};
+    deltafs_select *s;
+
+    unit_io_begin();
+    deltafs_dir *d = unit_open(path);
+    unit_io_fail(OP_READ, "by/size/00", reads, UINT64_MAX, EIO);
+    CHECK_CALL(d, deltafs_select_open(d, &o, &s), DELTAFS_OK);
+    int is = deltafs_select_index(s) != NULL;
+    CHECK_IS(deltafs_select_close(s), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    unit_io_end();
+    return is;
+}
+
+/* That an index has all that the rows need, of all epochs, is known before any epoch is looked up in it. */
+static void test_several(void **state)
+{
+    const char *path = unit_path("several");
+    uint64_t reads = 0;
+
+    (void)state;
+    deltafs_dir *d = create("several");
+    append(d);
+    CHECK_CALL(d, deltafs_epoch_end(d, 1), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    CHECK_IS(deltafs_reopen(path, NULL, &d), DELTAFS_OK);
+    append(d);
+    CHECK_CALL(d, deltafs_epoch_end(d, 2), DELTAFS_OK); /* not indexed */
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    CHECK_IS(rename(unit_path("several/by/other"), unit_path("several/aside")), 0);
+    while (!is_used(path, reads))
+        reads++;
+    CHECK_IS(rename(unit_path("several/aside"), unit_path("several/by/other")), 0);
+    CHECK(reads > 0 && is_used(path, reads));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_directory_fails),
         cmocka_unit_test(test_index_fails),
+        cmocka_unit_test(test_several),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown);

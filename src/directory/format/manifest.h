@@ -112,7 +112,8 @@ int manifest_check_buckets(struct io *io, const char *folder, const struct manif
 /* The job that wrote an epoch, of a manifest that has any; also of one more epoch than it has. */
 const struct manifest_job *manifest_job_of(const struct manifest *m, uint64_t epoch);
 /* How the records of an epoch are placed, also of one more epoch than the manifest has. *end, unless it is NULL, gets
- * the first later epoch that other pivots hold for, or UINT64_MAX. It refers to the manifest. */
+ * the first later epoch that other pivots hold for, or UINT64_MAX. It refers to the manifest: to what is freed when
+ * that ends, or when another line of pivots is read. */
 struct partitioner manifest_partitioner(const struct manifest *m, uint64_t epoch, uint64_t *end);
 /* How many writers all jobs had. */
 uint32_t manifest_writers(const struct manifest *m);

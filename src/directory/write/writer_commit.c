@@ -143,7 +143,8 @@ static void writer_copy_line(struct writer *w)
         manifest_copy(&w->manifest, &w->manifest_copied, w->manifest_size, 0, error_ignored());
 }
 
-/* The pivots of the epoch, if the manifest lacks them: from before it says that the epoch may be complete. */
+/* The pivots of the epoch, if the manifest lacks them: from before it says that the epoch may be complete. Without them
+ * a repair that commits the epoch would place it otherwise: so they are synced with sync=close, too. */
 static int writer_append_own(struct writer *w, int *is_commit_unknown, struct error *e)
 {
     uint64_t size = w->manifest_size;
