@@ -20,6 +20,11 @@ static void put_run(struct keys_store *s, const uint64_t *run, uint64_t n, struc
     uint64_t previous = 0;
 
     CHECK_IS(keys_begin(s, n, out, &e), DELTAFS_OK);
+    if (n % 2 == 1) { /* all at once */
+        CHECK_IS(keys_put_all(s, run, n, &e), DELTAFS_OK);
+        CHECK(s->at <= s->last->bytes + sizeof s->last->bytes);
+        return;
+    }
     for (uint64_t i = 0; i < n; i++) {
         CHECK_IS(keys_put(s, run[i] - previous, &e), DELTAFS_OK);
         CHECK(s->at <= s->last->bytes + sizeof s->last->bytes);
@@ -141,6 +146,7 @@ static void test_no_memory(void **state)
     CHECK_IS(status, DELTAFS_ERR_MEMORY);
     CHECK(put > KEYS_CHUNK && put < 2 * KEYS_CHUNK && memory.used <= memory.limit);
     CHECK_IS(keys_put(&s, 1, &e), DELTAFS_ERR_MEMORY);
+    CHECK_IS(keys_put_all(&s, &put, 1, &e), DELTAFS_ERR_MEMORY);
     for (uint64_t i = 0; i < put; i++)
         CHECK(keys_next(&cursor) == i + 1);
     keys_clear(&s);

@@ -38,6 +38,23 @@ int keys_begin(struct keys_store *s, uint64_t n, struct keys_cursor *out, struct
     return status;
 }
 
+int keys_put_all(struct keys_store *s, const uint64_t *keys, uint64_t n, struct error *e)
+{
+    uint64_t previous = 0;
+    int status = DELTAFS_OK;
+
+    for (uint64_t i = 0; i < n && status == DELTAFS_OK;) {
+        const uint8_t *last = keys_last_place(s->last);
+        uint8_t *at = s->at;
+        for (; i < n && at <= last; previous = keys[i++])
+            at = keys_put_at(at, keys[i] - previous);
+        s->at = at;
+        if (i < n)
+            status = keys_grow(s, e);
+    }
+    return status;
+}
+
 void keys_clear(struct keys_store *s)
 {
     for (struct keys_chunk *next, *chunk = s->first; chunk; chunk = next) {

@@ -51,6 +51,18 @@ int keys_grow(struct keys_store *s, struct error *e);
 /* Forget all runs. */
 void keys_clear(struct keys_store *s);
 
+/* Returns the place behind. */
+static inline uint8_t *keys_put_at(uint8_t *at, uint64_t add)
+{
+    unsigned is_two = add >= 0x80;
+
+    if (add >= KEYS_TWO)
+        return put_varint(at, add);
+    at[0] = (uint8_t)(add | is_two << 7);
+    at[1] = (uint8_t)(add >> 7);
+    return at + 1 + is_two;
+}
+
 /* Add a key that is `add` above the one before (the first: above 0). */
 static inline int keys_put(struct keys_store *s, uint64_t add, struct error *e)
 {
@@ -59,16 +71,12 @@ static inline int keys_put(struct keys_store *s, uint64_t add, struct error *e)
         if (status != DELTAFS_OK)
             return status;
     }
-    if (add >= KEYS_TWO) {
-        s->at = put_varint(s->at, add);
-        return DELTAFS_OK;
-    }
-    unsigned is_two = add >= 0x80;
-    s->at[0] = (uint8_t)(add | is_two << 7);
-    s->at[1] = (uint8_t)(add >> 7);
-    s->at += 1 + is_two;
+    s->at = keys_put_at(s->at, add);
     return DELTAFS_OK;
 }
+
+/* Add a run's keys, sorted, of which there are no epochs. */
+int keys_put_all(struct keys_store *s, const uint64_t *keys, uint64_t n, struct error *e);
 
 /* The epoch that is expected of a key that is `add` above the one before, which has `epoch`. */
 static inline uint32_t keys_expected(uint64_t add, uint32_t epoch)

@@ -120,10 +120,12 @@ static int part_put_keys(struct partition_writer *p, const struct sorted *record
     uint32_t before = KEYS_NO_EPOCH;
     int status = DELTAFS_OK;
 
+    if (!epochs)
+        return keys_put_all(&p->shared->keys, records->keys, n, e);
     for (uint64_t i = 0; i < n && status == DELTAFS_OK; i++) {
         uint64_t add = records->keys[i] - previous;
         status = keys_put(&p->shared->keys, add, e);
-        if (epochs && status == DELTAFS_OK) {
+        if (status == DELTAFS_OK) {
             uint32_t epoch = epochs[records->order[i]];
             status = keys_put_epoch(&p->shared->keys, epoch, keys_expected(add, before), e);
             before = epoch;
