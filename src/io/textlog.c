@@ -298,6 +298,16 @@ int textlog_load(struct io_file *file, char **text, uint64_t *size, struct error
     return *text ? io_file_read(file, 0, *text, *size, e) : error_no_memory(e, *size + 1, "a text log");
 }
 
+int textlog_skip(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
+{
+    (void)arg;
+    (void)fields;
+    (void)path;
+    (void)offset;
+    (void)e;
+    return DELTAFS_OK;
+}
+
 int textlog_take(const struct textlog_word *words, void *arg, char *line, const char *path, uint64_t offset,
                  struct error *e)
 {

@@ -47,6 +47,9 @@ struct textlog_word {
     int (*take)(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e);
 };
 
+/* Take no field. */
+int textlog_skip(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e);
+
 /* Pass the line's fields to the function of its word. A word that is not in the table is skipped if it begins with a
  * small letter, and DELTAFS_ERR_VERSION if not. */
 int textlog_take(const struct textlog_word *words, void *arg, char *line, const char *path, uint64_t offset,

@@ -133,16 +133,6 @@ struct reading {
     int has_end;
 };
 
-static int take_nothing(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
-{
-    (void)arg;
-    (void)fields;
-    (void)path;
-    (void)offset;
-    (void)e;
-    return DELTAFS_OK;
-}
-
 static int take_table(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
 {
     struct reading *r = arg;
@@ -162,13 +152,13 @@ static int take_end(void *arg, const char *fields, const char *path, uint64_t of
     struct reading *r = arg;
 
     r->has_end = 1;
-    return take_nothing(arg, fields, path, offset, e);
+    return textlog_skip(arg, fields, path, offset, e);
 }
 
 static int take_line(void *arg, char *line, const char *path, uint64_t offset, struct error *e)
 {
     static const struct textlog_word words[] = {
-        {"Deltafs", take_nothing}, {"Pin", take_nothing}, {"Table", take_table}, {"End", take_end}, {NULL, NULL}};
+        {"Deltafs", textlog_skip}, {"Pin", textlog_skip}, {"Table", take_table}, {"End", take_end}, {NULL, NULL}};
 
     return textlog_take(words, arg, line, path, offset, e);
 }

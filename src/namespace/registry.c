@@ -257,19 +257,9 @@ static int each_name(void *arg, const char *name, struct error *e)
     return name_is_possible(name) ? each->fn(each->arg, name, e) : DELTAFS_OK;
 }
 
-static int take_nothing(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
-{
-    (void)arg;
-    (void)fields;
-    (void)path;
-    (void)offset;
-    (void)e;
-    return DELTAFS_OK;
-}
-
 static int take_registry_line(void *arg, char *line, const char *path, uint64_t offset, struct error *e)
 {
-    static const struct textlog_word words[] = {{"Deltafs", take_id}, {"Registry", take_nothing}, {NULL, NULL}};
+    static const struct textlog_word words[] = {{"Deltafs", take_id}, {"Registry", textlog_skip}, {NULL, NULL}};
 
     return textlog_take(words, arg, line, path, offset, e);
 }
