@@ -52,3 +52,17 @@ int number_parse_size(const char *text, uint64_t *out)
     *out = v << shift;
     return 0;
 }
+
+size_t number_position(const uint64_t *first, size_t count, size_t stride, uint64_t number)
+{
+    size_t low = 0, high = count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (*(const uint64_t *)((const void *)((const char *)first + middle * stride)) < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}

@@ -2,6 +2,7 @@
 #ifndef DELTAFS_BASE_NUMBER_H
 #define DELTAFS_BASE_NUMBER_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* Strictly: the whole text must be the number. Return 0, or -1 and leave *out alone. */
@@ -28,5 +29,9 @@ static inline int compare_u32(const void *a, const void *b)
 {
     return compare(*(const uint32_t *)a, *(const uint32_t *)b);
 }
+
+/* The first place of an array whose number is not less than this one. The numbers ascend; `first` is that of the first
+ * element, and each element has `stride` bytes. */
+size_t number_position(const uint64_t *first, size_t count, size_t stride, uint64_t number);
 
 #endif

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include "base/coding.h"
 #include "base/number.h"
 #include "base/sized.h"
 #include "directory/dir.h"
@@ -40,37 +39,13 @@ struct collection {
 
 /* ---- Places ---- */
 
-static int add_place(struct collection *c, const struct entry_id *place)
+static int add_place(void *arg, const struct entry_id *place, struct error *e)
 {
-    int status =
-        memory_extend(NULL, &c->place, c->places, &c->place_room, sizeof *c->place, "places of files", &c->call->error);
+    struct collection *c = arg;
+    int status = memory_extend(NULL, &c->place, c->places, &c->place_room, sizeof *c->place, "places of files", e);
 
     if (status == DELTAFS_OK)
         c->place[c->places++] = *place;
-    return status;
-}
-
-/* The chunks of a file that has a list of their places, and the records of the list. */
-static int add_list(struct collection *c, const struct inode *file)
-{
-    uint64_t left = (file->size + CHUNK_SIZE - 1) / CHUNK_SIZE * PLACE_SIZE;
-    struct entry_id at = file->data;
-    uint8_t *bytes = malloc(CHUNK_SIZE);
-    int status = bytes ? DELTAFS_OK : error_no_memory(&c->call->error, CHUNK_SIZE, "places of files");
-
-    for (; left > 0 && status == DELTAFS_OK; at.number++) {
-        size_t got = 0, some = left < CHUNK_SIZE ? (size_t)left : CHUNK_SIZE;
-        status = add_place(c, &at);
-        if (status == DELTAFS_OK)
-            status = tables_read_chunk(&c->tables, &at, some, bytes, &got, &c->call->error);
-        for (size_t k = 0; k + PLACE_SIZE <= got && status == DELTAFS_OK; k += PLACE_SIZE) {
-            struct entry_id place = {get_u64(bytes + k), get_u64(bytes + k + 8)};
-            if (place.table != 0) /* otherwise it has zeros only */
-                status = add_place(c, &place);
-        }
-        left -= some;
-    }
-    free(bytes);
     return status;
 }
 
@@ -135,7 +110,7 @@ static int note_versions(struct collection *c)
         const struct inode *i = &v->entry.inode;
         if (i->type != ENTRY_FILE || i->size == 0 || !is_own(c, i->data.table) || !is_needed(c, v))
             continue;
-        status = i->size <= CHUNK_SIZE ? add_place(c, &i->data) : add_list(c, i);
+        status = tables_each_place(&c->tables, i, add_place, c, &c->call->error);
     }
     return status;
 }
@@ -201,21 +176,6 @@ static int replace_data(struct collection *c, deltafs_dir *from, const char *pat
     return error_first(status, removed);
 }
 
-/* Where the places of a table begin. */
-static size_t first_place(const struct collection *c, uint64_t table)
-{
-    size_t low = 0, high = c->places;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (c->place[middle].table < table)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static int bytes_of(struct collection *c, const char *path, uint64_t *bytes)
 {
     deltafs_dir *dir = NULL;
@@ -231,7 +191,7 @@ static int bytes_of(struct collection *c, const char *path, uint64_t *bytes)
 static int collect_data(struct collection *c, const char *path, uint64_t table)
 {
     struct deltafs_stat stat = {.struct_size = sizeof stat};
-    size_t first = first_place(c, table), count = 0;
+    size_t first = c->places > 0 ? number_position(&c->place->table, c->places, sizeof *c->place, table) : 0, count = 0;
     uint64_t before = 0, after = 0;
     deltafs_dir *dir = NULL;
     int status = error_of_call(deltafs_open(path, c->call->options, &dir), &c->call->error);

@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/coding.h"
 #include "base/number.h"
 #include "namespace/compacted.h"
 #include "namespace/tables.h"
@@ -159,16 +160,7 @@ static int tables_options(struct tables *t, const deltafs_options *given, size_t
 /* The place of a table: itself, or where it belongs. */
 static size_t place_of(const struct tables *t, uint64_t number)
 {
-    size_t low = 0, high = t->count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (t->table[middle].number < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return t->count > 0 ? number_position(&t->table->number, t->count, sizeof *t->table, number) : 0;
 }
 
 static struct table *tables_find(struct tables *t, uint64_t number)
@@ -442,5 +434,42 @@ int tables_read_chunk(struct tables *t, const struct entry_id *place, size_t roo
                            (unsigned long long)place->number);
     }
     deltafs_records_destroy(records);
+    return status;
+}
+
+/* Read a part of a list of places, and pass those of chunks that are stored. */
+static int each_chunk(struct tables *t, const struct entry_id *part, size_t size, uint8_t *bytes, tables_place_fn *fn,
+                      void *arg, struct error *e)
+{
+    size_t got = 0;
+    int status = tables_read_chunk(t, part, size, bytes, &got, e);
+
+    if (status == DELTAFS_OK && got != size)
+        status = error_set(e, DELTAFS_ERR_DAMAGED, "the list of a file's chunks, with the key %llu, is incomplete",
+                           (unsigned long long)part->number);
+    for (size_t i = 0; i < size && status == DELTAFS_OK; i += PLACE_SIZE) {
+        const struct entry_id chunk = {get_u64(bytes + i), get_u64(bytes + i + 8)};
+        if (chunk.table != 0)
+            status = fn(arg, &chunk, e);
+    }
+    return status;
+}
+
+int tables_each_place(struct tables *t, const struct inode *file, tables_place_fn *fn, void *arg, struct error *e)
+{
+    uint64_t left = (file->size + CHUNK_SIZE - 1) / CHUNK_SIZE * PLACE_SIZE;
+    struct entry_id part = file->data;
+
+    if (left <= PLACE_SIZE)
+        return part.table != 0 ? fn(arg, &part, e) : DELTAFS_OK;
+    uint8_t *bytes = malloc(CHUNK_SIZE);
+    int status = bytes ? DELTAFS_OK : error_no_memory(e, CHUNK_SIZE, "places of a file");
+    for (size_t size; left > 0 && status == DELTAFS_OK; left -= size, part.number++) {
+        size = left < CHUNK_SIZE ? (size_t)left : CHUNK_SIZE;
+        status = fn(arg, &part, e);
+        if (status == DELTAFS_OK)
+            status = each_chunk(t, &part, size, bytes, fn, arg, e);
+    }
+    free(bytes);
     return status;
 }

@@ -233,6 +233,83 @@ static void test_files(void)
     close_ns();
 }
 
+/* The ranks rewrite parts of one file of several chunks, one after the other: each finds what those before have
+ * written, and a snapshot keeps it while the file is overwritten, cut and collected. */
+#define PARTS_SIZE (4 * 262144 + 1000)
+
+static void check_parts(deltafs_namespace *of, int turns, size_t size)
+{
+    deltafs_namespace_file *f = NULL;
+    uint8_t *bytes = malloc(PARTS_SIZE);
+    size_t got = 0, wrong = 0;
+
+    IS(deltafs_namespace_file_open(of, "/parts", O_RDONLY, 0, &f), DELTAFS_OK);
+    IS(deltafs_namespace_file_read(f, 0, bytes, PARTS_SIZE, &got), DELTAFS_OK);
+    CHECK(got == size);
+    for (size_t i = 0; i < got; i++) {
+        int turn = (int)((i + 100) / 262144); /* the last that wrote there */
+        int is_part = turn > 0 && turn <= turns && (i + 100) % 262144 < 200;
+        wrong += bytes[i] != (is_part ? turn : 77);
+    }
+    CHECK(wrong == 0);
+    IS(deltafs_namespace_file_close(f), DELTAFS_OK);
+    free(bytes);
+}
+
+static void write_parts(int byte, uint64_t at, size_t size)
+{
+    deltafs_namespace_file *f = NULL;
+    uint8_t *bytes = malloc(size);
+
+    memset(bytes, byte, size);
+    IS(deltafs_namespace_file_open(ns, "/parts", O_RDWR | O_CREAT, 0600, &f), DELTAFS_OK);
+    IS(deltafs_namespace_file_write(f, at, bytes, size), DELTAFS_OK);
+    IS(deltafs_namespace_file_close(f), DELTAFS_OK);
+    free(bytes);
+}
+
+static void check_snapshot_of_parts(const char *path, const char *name)
+{
+    deltafs_namespace *one = NULL;
+
+    IS(deltafs_namespace_open(path, O_RDWR, NULL, &ns), DELTAFS_OK);
+    write_parts(77, 0, PARTS_SIZE);
+    IS(deltafs_namespace_truncate(ns, "/parts", 2 * 262144 + 5), DELTAFS_OK);
+    IS(deltafs_namespace_close(ns), DELTAFS_OK);
+    IS(deltafs_namespace_collect(path, NULL), DELTAFS_OK);
+    IS(deltafs_namespace_open(name, O_RDONLY, NULL, &one), DELTAFS_OK);
+    check_parts(one, 4, PARTS_SIZE);
+    IS(deltafs_namespace_close(one), DELTAFS_OK);
+    IS(deltafs_namespace_open(path, O_RDONLY, NULL, &one), DELTAFS_OK);
+    check_parts(one, 0, 2 * 262144 + 5);
+    IS(deltafs_namespace_close(one), DELTAFS_OK);
+}
+
+static void test_parts(void)
+{
+    char name[4200];
+
+    open_shared("parts");
+    if (check_rank == 0)
+        write_parts(77, 0, PARTS_SIZE);
+    for (int turn = 1; turn <= 4; turn++) {
+        barrier();
+        check_parts(ns, turn - 1, PARTS_SIZE);
+        barrier();
+        if (turn % check_ranks == check_rank)
+            write_parts(turn, (uint64_t)turn * 262144 - 100, 200);
+    }
+    barrier();
+    check_parts(ns, 4, PARTS_SIZE);
+    close_ns();
+    snprintf(name, sizeof name, "%s@parts", check_path(folder, "registry"));
+    if (check_rank == 0) {
+        IS(deltafs_snapshot_publish(check_path(folder, "parts"), name), DELTAFS_OK);
+        check_snapshot_of_parts(check_path(folder, "parts"), name);
+    }
+    check_require();
+}
+
 /* ---- What they do at once ---- */
 
 #define ROUNDS 40
@@ -456,6 +533,7 @@ int main(int argc, char **argv)
     test_names();
     test_folders();
     test_files();
+    test_parts();
     test_remove_and_fill();
     test_moves();
     test_many(DELTAFS_NAMESPACE_SHARED, "many");

@@ -263,66 +263,6 @@ static void collected_alone(void **state)
     withdraw("alone");
 }
 
-static void write_at(deltafs_namespace *ns, const char *path, uint64_t offset, const void *bytes, size_t n)
-{
-    deltafs_namespace_file *f;
-
-    CHECK_IS(deltafs_namespace_file_open(ns, path, O_RDWR | O_CREAT, 0600, &f), DELTAFS_OK);
-    CHECK_IS(deltafs_namespace_file_write(f, offset, bytes, n), DELTAFS_OK);
-    CHECK_IS(deltafs_namespace_file_close(f), DELTAFS_OK);
-}
-
-static void check_large(const char *path, const uint8_t *want, size_t n)
-{
-    deltafs_namespace *ns = open_ns(path, O_RDONLY);
-    deltafs_namespace_file *f;
-    uint8_t *bytes = malloc(n + 1);
-    size_t got;
-
-    CHECK_IS(deltafs_namespace_file_open(ns, "/large", O_RDONLY, 0, &f), DELTAFS_OK);
-    CHECK_IS(deltafs_namespace_file_read(f, 0, bytes, n + 1, &got), DELTAFS_OK);
-    CHECK(got == n && memcmp(bytes, want, n) == 0);
-    CHECK_IS(deltafs_namespace_file_close(f), DELTAFS_OK);
-    free(bytes);
-    close_ns(ns);
-}
-
-/* A file of several chunks, one of which another writer has replaced: a collection keeps what it needs of both tables,
- * and what a snapshot needs of it. */
-static void collected_chunks(void **state)
-{
-    enum { N = 900000, AT = 300000 };
-    const char *path = unit_path("chunks");
-    struct deltafs_namespace_collected c = {.struct_size = sizeof c};
-    deltafs_namespace *ns = new_ns("chunks"), *other;
-    uint8_t *bytes = malloc(N), *first = malloc(N);
-    struct rng r = rng_of(7);
-    char name[32];
-
-    (void)state;
-    rng_fill(&r, bytes, N);
-    memcpy(first, bytes, N);
-    write_at(ns, "/large", 0, bytes, N);
-    CHECK_IS(deltafs_namespace_commit(ns), DELTAFS_OK);
-    publish(path, "first");
-    other = open_ns(path, O_RDWR);
-    rng_fill(&r, bytes + AT, 100);
-    write_at(other, "/large", AT, bytes + AT, 100);
-    close_ns(other);
-    close_ns(ns);
-    CHECK_IS(count_tables(path, name), 2);
-    CHECK_IS(deltafs_namespace_collect(path, &c), DELTAFS_OK);
-    CHECK(c.bytes_after == c.bytes_before);
-    check_large(path, bytes, N);
-    check_large(named("first"), first, N);
-    withdraw("first");
-    CHECK_IS(deltafs_namespace_collect(path, &c), DELTAFS_OK);
-    CHECK(c.bytes_after < c.bytes_before && c.bytes_after > N);
-    check_large(path, bytes, N);
-    free(bytes);
-    free(first);
-}
-
 /* ---- Failing operations ---- */
 
 static int publish_kth(const char *path)
@@ -532,10 +472,9 @@ static int setup(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(arguments),        cmocka_unit_test(created_at_once),
-                                       cmocka_unit_test(what_is_missing),  cmocka_unit_test(collected_alone),
-                                       cmocka_unit_test(collected_chunks), cmocka_unit_test(every_operation_fails),
-                                       cmocka_unit_test(merged_histories)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(arguments),       cmocka_unit_test(created_at_once),       cmocka_unit_test(what_is_missing),
+        cmocka_unit_test(collected_alone), cmocka_unit_test(every_operation_fails), cmocka_unit_test(merged_histories)};
 
     return cmocka_run_group_tests(tests, setup, unit_teardown) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
