@@ -182,7 +182,7 @@ struct deltafs_row {
     size_t size;
 };
 
-/* deltafs_fileindex_get calls this function for each row. A return value other than 0 stops the call. */
+/* deltafs_fileindex_get and _scan call this function for each row. A return value other than 0 stops the call. */
 typedef int (*deltafs_row_fn)(const struct deltafs_row *row, void *arg);
 
 /* Call `fn` for all rows of `key` whose label is in `range` (NULL: all): by label, then in the order in which the files
@@ -197,8 +197,19 @@ typedef int (*deltafs_row_fn)(const struct deltafs_row *row, void *arg);
 DELTAFS_API int deltafs_fileindex_get(deltafs_fileindex *index, uint64_t key, const struct deltafs_range *range,
                                       deltafs_row_fn fn, void *arg, int *stopped);
 
-/* Get the labels of the tables that the last deltafs_fileindex_get of this handle could not read, in rising order. If
- * the answer was complete, there are none. The array belongs to the handle and is valid until the next call. */
+/* Call `fn` for all rows whose label is in `range` (NULL: all): by label, then in the order in which the files were
+ * indexed, then by row. Rows that the option padding left out of the index are left out. `fn` and `stopped` are as for
+ * deltafs_fileindex_get; `fn` may call that with the same handle. About 4 MiB of rows are in memory at a time.
+ *
+ * The files are read from their start to their end, without looking keys up. DELTAFS_OK also if there are no such rows.
+ * Errors are as for deltafs_fileindex_get: the rows of the other files are handed out, and some of the file itself, if
+ * it changes during the call; then the first error is returned. */
+DELTAFS_API int deltafs_fileindex_scan(deltafs_fileindex *index, const struct deltafs_range *range, deltafs_row_fn fn,
+                                       void *arg, int *stopped);
+
+/* Get the labels of the tables that the last deltafs_fileindex_get or deltafs_fileindex_scan of this handle could not
+ * read, in rising order. If the answer was complete, there are none. The array belongs to the handle and is valid until
+ * the next call. */
 DELTAFS_API int deltafs_fileindex_missing(const deltafs_fileindex *index, const uint64_t **label, size_t *count);
 
 /* File operations so far, of the index and the source files. */

@@ -17,7 +17,7 @@
 #ifndef DELTAFS_QUERY_H
 #define DELTAFS_QUERY_H
 
-#include <deltafs/deltafs.h>
+#include <deltafs/deltafs_fileindex.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -130,6 +130,21 @@ typedef struct deltafs_select deltafs_select;
  * bytes. Close with deltafs_select_close. Not collective. */
 DELTAFS_API int deltafs_select_open(deltafs_dir *dir, const struct deltafs_select_options *options,
                                     deltafs_select **out);
+
+/* Select rows of the files of an index. The calls and the options are the same, with these differences.
+ *  - The columns are those that all selected tables have, with the same type; the key's column is called `key`. Without
+ *    `fields`, all these tables must have the same columns: DELTAFS_ERR_INVALID.
+ *  - There are no attributes, no computed columns and no value indexes.
+ *  - If the rows of an epoch are too many to be ordered by key, they are ordered by table and row, as
+ *    deltafs_fileindex_scan has them. Rows of the same key in the same epoch always are.
+ *  - `part` and `parts`: pieces of tables are numbered instead of partitions.
+ *  - All rows are read, also with `keys` or `and_keys`; deltafs_fileindex_get looks keys up.
+ *  - Files that were changed or cannot be read are left out, as damage is: at the end, deltafs_select_next returns the
+ *    first error of deltafs_fileindex_scan, such as DELTAFS_ERR_CHANGED.
+ * Each thread opens the index and its files; DELTAFS_ERR_CHANGED if files were indexed since `index` was opened, which
+ * must not be closed before the select is. */
+DELTAFS_API int deltafs_select_open_fileindex(deltafs_fileindex *index, const struct deltafs_select_options *options,
+                                              deltafs_select **out);
 
 /* The schema of the rows, owned by the select: the columns in the order of `fields`. Without `fields`: all stored
  * columns, then all computed ones. Stored columns have their stored type, all others are f8. "": rows have no columns;

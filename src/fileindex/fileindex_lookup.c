@@ -13,7 +13,6 @@
 #include "fileindex/fileindex_lookup.h"
 #include "io/lease.h"
 
-#define SLICE_GAP   512         /* bytes between two columns that are read rather than passed over */
 #define GROUP_BYTES (64u << 10) /* a group of rows that has more is not read as a whole, but first its keys */
 
 /* ---- Opening ---- */
@@ -312,78 +311,7 @@ int keys_source_open(deltafs_fileindex *k, size_t source, struct key_file **out,
     return status;
 }
 
-/* ---- Rows ---- */
-
-static int compare_extents(const void *a, const void *b)
-{
-    const struct deltafs_extent *x = a, *y = b;
-
-    return compare(x->offset, y->offset);
-}
-
-/* Join extents that are sorted by offset, if few bytes are between them. Returns how many remain; *bytes: of all. */
-static size_t extents_join(struct deltafs_extent *x, size_t n, uint64_t *bytes)
-{
-    size_t count = 0;
-
-    *bytes = 0;
-    for (size_t i = 0; i < n; i++) {
-        struct deltafs_extent *last = count > 0 ? &x[count - 1] : NULL;
-        if (!last || x[i].offset > last->offset + last->size + SLICE_GAP) {
-            x[count++] = x[i];
-            *bytes += x[i].size;
-        } else if (x[i].offset + x[i].size > last->offset + last->size) {
-            *bytes += x[i].offset + x[i].size - (last->offset + last->size);
-            last->size = x[i].offset + x[i].size - last->offset;
-        }
-    }
-    return count;
-}
-
-/* Where the values of `n` columns are in rows `from` to `end`, as extents in k->slices. */
-static int rows_find(deltafs_fileindex *k, const struct deltafs_column *column, size_t n, uint64_t from, uint64_t end,
-                     uint64_t *bytes, struct error *e)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < n; i++)
-        for (uint64_t row = from, run; row < end; row += run) {
-            const struct deltafs_column *c = &column[i];
-            run = column_run(c, row, end);
-            if (c->dataset || c->constant)
-                continue;
-            if (buffer_reserve(&k->slices, (count + 1) * sizeof(struct deltafs_extent), "a row's places", e) !=
-                DELTAFS_OK)
-                return e->status;
-            ((struct deltafs_extent *)(void *)k->slices.bytes)[count++] =
-                (struct deltafs_extent){column_place(c, row), (run - 1) * c->stride + c->size};
-        }
-    if (count > 0)
-        qsort(k->slices.bytes, count, sizeof(struct deltafs_extent), compare_extents);
-    k->slice_count = extents_join((void *)k->slices.bytes, count, bytes);
-    return DELTAFS_OK;
-}
-
-/* Read what rows_find has found. */
-static int rows_read(deltafs_fileindex *k, struct key_file *file, uint64_t bytes, struct error *e)
-{
-    int status = k->slice_count > 0 ? buffer_reserve(&k->group, bytes, "rows", e) : DELTAFS_OK;
-
-    return status == DELTAFS_OK && k->slice_count > 0
-               ? key_file_read(file, k->slice_count, (const void *)k->slices.bytes, k->group.bytes, e)
-               : status;
-}
-
-/* The value at this place of the file, which was read. */
-static const uint8_t *rows_value(const deltafs_fileindex *k, uint64_t place)
-{
-    const struct deltafs_extent *x = (const void *)k->slices.bytes;
-    const uint8_t *at = k->group.bytes;
-
-    while (place - x->offset >= x->size)
-        at += x++->size;
-    return at + (place - x->offset);
-}
+/* ---- Groups of rows ---- */
 
 /* A group that is looked into. */
 struct group {
@@ -394,33 +322,21 @@ struct group {
     uint64_t key[FILEINDEX_GROUP];
 };
 
-/* Elements of a column's dataset into k->elements; *value is the first value. */
-static int group_elements(deltafs_fileindex *k, const struct group *g, const struct deltafs_column *c, uint64_t first,
-                          uint64_t rows, const uint8_t **value, struct error *e)
-{
-    int status = buffer_reserve(&k->elements, (size_t)(rows * c->stride), "elements of a dataset", e);
-
-    if (status == DELTAFS_OK)
-        status = key_file_elements(g->file, c, k->source[g->entry->source].path, first, rows, k->elements.bytes, e);
-    *value = k->elements.bytes + c->offset;
-    return status;
-}
-
 static int group_read(deltafs_fileindex *k, struct group *g, struct error *e)
 {
     const uint8_t *value;
     const struct deltafs_table *t = &g->entry->table->table;
     const struct deltafs_column *c = &t->column[t->key];
     uint64_t bytes = 0;
-    int status = rows_find(k, t->column, t->column_count, g->from, g->end, &bytes, e);
+    int status = rows_find(k, t->column, t->column_count, NULL, g->from, g->end, &bytes, e);
 
     g->is_whole = bytes <= GROUP_BYTES;
     if (status == DELTAFS_OK && !g->is_whole)
-        status = rows_find(k, c, 1, g->from, g->end, &bytes, e);
+        status = rows_find(k, c, 1, NULL, g->from, g->end, &bytes, e);
     if (status == DELTAFS_OK)
         status = rows_read(k, g->file, bytes, e);
     if (status == DELTAFS_OK && c->dataset)
-        status = group_elements(k, g, c, g->from, g->end - g->from, &value, e);
+        status = rows_elements(k, g->entry, g->file, c, g->from, g->end - g->from, &value, e);
     for (uint64_t row = g->from, run; row < g->end && status == DELTAFS_OK; row += run) {
         uint64_t place = column_place(c, row);
         run = column_run(c, row, g->end);
@@ -438,7 +354,7 @@ static int group_value(deltafs_fileindex *k, const struct group *g, uint64_t row
     int status = buffer_reserve(&k->value, g->entry->table->size, "a row", e);
 
     if (status == DELTAFS_OK && !g->is_whole)
-        status = rows_find(k, t->column, t->column_count, row, row + 1, &bytes, e);
+        status = rows_find(k, t->column, t->column_count, NULL, row, row + 1, &bytes, e);
     if (status == DELTAFS_OK && !g->is_whole)
         status = rows_read(k, g->file, bytes, e);
     uint8_t *out = k->value.bytes;
@@ -448,7 +364,7 @@ static int group_value(deltafs_fileindex *k, const struct group *g, uint64_t row
         const struct deltafs_column *c = &t->column[i];
         const uint8_t *value = c->constant;
         if (c->dataset)
-            status = group_elements(k, g, c, row, 1, &value, e);
+            status = rows_elements(k, g->entry, g->file, c, row, 1, &value, e);
         else if (!c->constant)
             value = rows_value(k, column_place(c, row));
         if (status == DELTAFS_OK)
@@ -524,21 +440,14 @@ static struct keys_entry *keys_entry_of(const deltafs_fileindex *k, uint64_t seq
     return found ? *found : NULL;
 }
 
-static int is_in(const struct keys_entry *entry, const struct deltafs_range *range)
+int keys_entry_is_in(const struct keys_entry *entry, const struct deltafs_range *range)
 {
     uint64_t label = entry->table->table.label;
 
     return !range || (label >= range->first && label <= range->last);
 }
 
-/* The first error, and whether there are others. A file that several tables are in has the same one for each. */
-struct faults {
-    struct error first;
-    int has_more;
-};
-
-/* That something of a file is not found does not mean that no row has the key. */
-static void keep_error(struct faults *f, const struct error *e)
+void keys_keep_fault(struct keys_faults *f, const struct error *e)
 {
     if (e->status == DELTAFS_OK)
         return;
@@ -551,6 +460,13 @@ static void keep_error(struct faults *f, const struct error *e)
         f->first.status = DELTAFS_ERR_IO;
 }
 
+int keys_end(struct keys_faults *f)
+{
+    if (f->has_more)
+        error_set(&f->first, f->first.status, "%s; there are more faults, which verify lists", f->first.text);
+    return error_of_thread(f->first.status, &f->first);
+}
+
 /* The sequences of the tables in the range; 0: there is none. */
 static int keys_sequences(const deltafs_fileindex *k, const struct deltafs_range *range, struct deltafs_range *out)
 {
@@ -558,7 +474,7 @@ static int keys_sequences(const deltafs_fileindex *k, const struct deltafs_range
 
     for (size_t i = 0; i < k->entry_count; i++) {
         uint64_t s = k->entry[i].table->sequence;
-        if (!is_in(&k->entry[i], range) || k->entry[i].is_lost)
+        if (!keys_entry_is_in(&k->entry[i], range) || k->entry[i].is_lost)
             continue;
         if (!has || s < out->first)
             out->first = s;
@@ -569,22 +485,34 @@ static int keys_sequences(const deltafs_fileindex *k, const struct deltafs_range
     return has;
 }
 
+int keys_miss_none(deltafs_fileindex *k, struct error *e)
+{
+    k->missing_count = 0;
+    return buffer_reserve(&k->missing, k->entry_count * sizeof(uint64_t), "labels", e);
+}
+
+void keys_miss(deltafs_fileindex *k, const struct keys_entry *entry)
+{
+    uint64_t *label = (uint64_t *)(void *)k->missing.bytes, here = entry->table->table.label;
+
+    if (k->missing_count == 0 || here != label[k->missing_count - 1])
+        label[k->missing_count++] = here;
+}
+
 /* Check all tables in the range: a source that has changed may have the key now, though its index has not. The labels
  * of tables that are missing from the answer are noted. */
-static void keys_check(deltafs_fileindex *k, const struct deltafs_range *range, struct faults *faults)
+static void keys_check(deltafs_fileindex *k, const struct deltafs_range *range, struct keys_faults *faults)
 {
     struct key_file *file;
     struct error e = {0};
-    int status = buffer_reserve(&k->missing, k->entry_count * sizeof(uint64_t), "labels", &e);
-    uint64_t *label = (uint64_t *)(void *)k->missing.bytes;
+    int status = keys_miss_none(k, &e);
 
-    keep_error(faults, &e);
-    keep_error(faults, &k->lines);
+    keys_keep_fault(faults, &e);
+    keys_keep_fault(faults, &k->lines);
     for (size_t i = 0; i < k->entry_count && status == DELTAFS_OK; i++) {
         const struct keys_entry *entry = &k->entry[i];
         const struct keys_source *s = &k->source[entry->source];
-        uint64_t here = entry->table->table.label;
-        if (!is_in(entry, range))
+        if (!keys_entry_is_in(entry, range))
             continue;
         e.status = DELTAFS_OK;
         if (entry->is_lost)
@@ -593,10 +521,9 @@ static void keys_check(deltafs_fileindex *k, const struct deltafs_range *range, 
             e = s->error;
         else
             keys_source_open(k, entry->source, &file, &e);
-        keep_error(faults, &e);
-        if ((e.status != DELTAFS_OK || entry->is_absent) &&
-            (k->missing_count == 0 || here != label[k->missing_count - 1]))
-            label[k->missing_count++] = here;
+        keys_keep_fault(faults, &e);
+        if (e.status != DELTAFS_OK || entry->is_absent)
+            keys_miss(k, entry);
     }
 }
 
@@ -618,7 +545,7 @@ static void keys_look_up(deltafs_fileindex *k, uint64_t key, const struct deltaf
     for (size_t i = 0; i < records->count && *hits; i++) {
         const struct deltafs_record *r = &records->record[i];
         struct keys_entry *entry = keys_entry_of(k, r->label);
-        if (entry && is_in(entry, range) && !entry->is_lost)
+        if (entry && keys_entry_is_in(entry, range) && !entry->is_lost)
             (*hits)[(*count)++] = (struct hit){entry, get_u32(r->value)};
     }
     deltafs_records_destroy(records);
@@ -630,7 +557,7 @@ int deltafs_fileindex_get(deltafs_fileindex *k, uint64_t key, const struct delta
                           void *arg, int *stopped)
 {
     struct deltafs_range sequences = {0, 0};
-    struct faults faults = {{0}, 0};
+    struct keys_faults faults = {{0}, 0};
     struct error e = {0};
     struct hit *hit = NULL;
     size_t n = 0;
@@ -645,12 +572,12 @@ int deltafs_fileindex_get(deltafs_fileindex *k, uint64_t key, const struct delta
         k->entry[i].is_absent = 0;
     if (keys_sequences(k, range, &sequences))
         keys_look_up(k, key, range, &sequences, &hit, &n, &e);
-    keep_error(&faults, &e);
+    keys_keep_fault(&faults, &e);
     for (size_t i = 0, end; i < n && stop == 0; i = end) {
         for (end = i + 1; end < n && compare_hits(&hit[i], &hit[end]) == 0;)
             end++;
         if (group_hand_out(k, hit[i].entry, hit[i].group, end - i, key, fn, arg, &stop, &e) != DELTAFS_OK)
-            keep_error(&faults, &e);
+            keys_keep_fault(&faults, &e);
     }
     free(hit);
     if (stopped)
@@ -659,11 +586,9 @@ int deltafs_fileindex_get(deltafs_fileindex *k, uint64_t key, const struct delta
         return DELTAFS_OK;
     keys_check(k, range, &faults);
     struct error *first = &faults.first;
-    if (faults.has_more)
-        error_set(first, first->status, "%s; there are more faults, which verify lists", first->text);
-    else if (first->status == DELTAFS_OK && n == 0)
+    if (first->status == DELTAFS_OK && n == 0)
         error_set(first, DELTAFS_ERR_NOT_FOUND, "%s: no row has the key %" PRIu64, k->place.path, key);
-    return error_of_thread(first->status, first);
+    return keys_end(&faults);
 }
 
 int deltafs_fileindex_missing(const deltafs_fileindex *k, const uint64_t **label, size_t *count)

@@ -20,7 +20,7 @@
 
 static int select_take_keys(struct deltafs_select *s, const struct deltafs_select_options *o, struct error *e)
 {
-    const struct manifest *m = &s->reader->manifest;
+    const struct manifest *m = s->manifest;
     struct key_set also = {0};
     int status = key_set_take(&s->only, o->keys, m, "keys", e);
 
@@ -37,6 +37,18 @@ static int select_take_keys(struct deltafs_select *s, const struct deltafs_selec
     if (status == DELTAFS_OK && s->only.is_given)
         key_set_filter(&s->only, &s->except, 0);
     key_set_fini(&also);
+    return status;
+}
+
+/* An index of the worker's own, in the same state. */
+static int worker_open_index(struct worker *w, const deltafs_options *options, struct error *e)
+{
+    const deltafs_fileindex *of = w->select->files->index;
+    int status = error_of_call(deltafs_fileindex_open(fileindex_path(of), options, &w->index), e);
+
+    if (status == DELTAFS_OK && !fileindex_is_same(w->index, of))
+        return error_set(e, DELTAFS_ERR_CHANGED, "%s: files were indexed since it was opened; open it again",
+                         fileindex_path(of));
     return status;
 }
 
@@ -72,10 +84,12 @@ static int select_open_readers(struct deltafs_select *s, struct error *e)
         status = deltafs_options_set(o, "read_threads", threads);
     if (status == DELTAFS_OK)
         status = deltafs_options_set(o, "read_cache", cache);
+    if (status == DELTAFS_OK && s->files)
+        status = deltafs_options_set(o, "hdf5", fileindex_hdf5(s->files->index));
     if (status != DELTAFS_OK)
         error_set(e, status, "%s", deltafs_errmsg(NULL));
     for (uint32_t i = 0; i < s->workers && status == DELTAFS_OK; i++)
-        status = worker_open(&s->worker[i], o, e);
+        status = (s->files ? worker_open_index : worker_open)(&s->worker[i], o, e);
     deltafs_options_destroy(o);
     return status;
 }
@@ -113,7 +127,7 @@ static uint32_t select_slices(const struct deltafs_select *s)
 
 static int worker_init(struct worker *w, struct deltafs_select *s, struct error *e)
 {
-    size_t size = s->found ? (size_t)s->reader->manifest.value_size : 0;
+    size_t size = s->found ? (size_t)s->manifest->value_size : 0;
     int status = eval_init(&w->eval, &s->plan, e);
 
     w->select = s;
@@ -159,32 +173,53 @@ static int select_start(struct deltafs_select *s, struct error *e)
     return DELTAFS_OK;
 }
 
-static int select_make(struct deltafs_select *s, const struct deltafs_select_options *o, struct error *e)
+/* Find out what there is in the index. That not all of it is known, is said at the end. */
+static int select_take_files(struct deltafs_select *s, deltafs_fileindex *index, const struct deltafs_select_options *o,
+                             struct error *e)
 {
-    const struct manifest *m = &s->reader->manifest;
+    int status = select_files_create(index, o->range, o->fields == NULL, &s->files, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    s->manifest = &s->files->manifest;
+    s->damage_epoch = UINT32_MAX;
+    fileindex_check(index, &s->damage);
+    return DELTAFS_OK;
+}
+
+static int select_make(struct deltafs_select *s, deltafs_fileindex *index, const struct deltafs_select_options *o,
+                       struct error *e)
+{
     uint32_t first;
     int status = DELTAFS_OK;
 
     s->part = o->part;
     s->parts = o->parts > 0 ? o->parts : 1;
+    s->manifest = &s->reader->manifest;
     if (s->part >= s->parts)
         status = error_set(e, DELTAFS_ERR_INVALID, "part: is %u, of %u parts", s->part, s->parts);
+    if (status == DELTAFS_OK && index)
+        status = select_take_files(s, index, o, e);
+    const struct manifest *m = s->manifest;
     if (status == DELTAFS_OK)
         status = select_plan_make(&s->plan, m, o, e);
     if (status == DELTAFS_OK)
         status = select_take_keys(s, o, e);
     if (status != DELTAFS_OK)
         return status;
-    reader_epochs(s->reader, o->range, &first, &s->end);
+    if (s->files)
+        select_files_epochs(s->files, o->range, &first, &s->end);
+    else
+        reader_epochs(s->reader, o->range, &first, &s->end);
     s->partitions = m->partitions;
-    s->does_look = m->keys == KEYS_U64 && m->value_size >= 0 && !m->is_local && !s->only.is_given &&
+    s->does_look = !s->files && m->keys == KEYS_U64 && m->value_size >= 0 && !m->is_local && !s->only.is_given &&
                    (first >= m->compacted || first == s->end);
     s->next_epoch = s->epoch = s->begin = first;
     s->top.most = o->top;
     s->limit = (s->reader->memory == OPTION_AUTO ? SERIAL_MEMORY_DEFAULT : s->reader->memory) / 2;
     s->ahead = s->limit;
     select_use_index(s);
-    s->slices = select_slices(s);
+    s->slices = s->files ? 1 : select_slices(s);
     s->units = s->partitions * s->slices;
     s->left = (uint64_t)(s->end - first) * s->units;
     s->unit = calloc(s->units, sizeof *s->unit);
@@ -196,9 +231,10 @@ static int select_make(struct deltafs_select *s, const struct deltafs_select_opt
     return status == DELTAFS_OK ? select_start(s, e) : status;
 }
 
-int deltafs_select_open(deltafs_dir *dir, const struct deltafs_select_options *options, deltafs_select **out)
+/* From a directory, or the files of the index that it is. */
+static int select_open(const char *call, deltafs_dir *dir, deltafs_fileindex *index,
+                       const struct deltafs_select_options *options, deltafs_select **out)
 {
-    static const char call[] = "deltafs_select_open";
     struct deltafs_select_options o = {0};
     struct reader *r;
     struct error *e;
@@ -217,12 +253,23 @@ int deltafs_select_open(deltafs_dir *dir, const struct deltafs_select_options *o
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->work, NULL);
     pthread_cond_init(&s->rows, NULL);
-    status = select_make(s, &o, e);
+    status = select_make(s, index, &o, e);
     if (status != DELTAFS_OK)
         deltafs_select_close(s);
     else
         *out = s;
     return dir_end(dir, status);
+}
+
+int deltafs_select_open(deltafs_dir *dir, const struct deltafs_select_options *options, deltafs_select **out)
+{
+    return select_open("deltafs_select_open", dir, NULL, options, out);
+}
+
+int deltafs_select_open_fileindex(deltafs_fileindex *index, const struct deltafs_select_options *options,
+                                  deltafs_select **out)
+{
+    return select_open("deltafs_select_open_fileindex", index ? fileindex_dir(index) : NULL, index, options, out);
 }
 
 /* ---- Closing ---- */
@@ -240,6 +287,7 @@ static void worker_fini(struct worker *w)
     if (w->is_started)
         pthread_join(w->thread, NULL);
     deltafs_close(w->dir);
+    deltafs_fileindex_close(w->index);
     looked_fini(&w->looked);
     eval_fini(&w->eval);
     buffer_fini(&w->value);
@@ -274,6 +322,7 @@ int deltafs_select_close(deltafs_select *s)
     free(s->index);
     carried_fini(&s->carried);
     select_plan_fini(&s->plan);
+    select_files_destroy(s->files);
     buffer_fini(&s->sorted);
     buffer_fini(&s->records);
     buffer_fini(&s->values);

@@ -21,6 +21,7 @@
 #include "directory/read/lookup.h"
 #include "query/carried.h"
 #include "query/select_eval.h"
+#include "query/select_files.h"
 #include "query/select_keys.h"
 #include "query/select_top.h"
 
@@ -53,8 +54,9 @@ struct worker {
     struct deltafs_select *select;
     pthread_t thread;
     int is_started;
-    deltafs_dir *dir;
-    struct reader *reader; /* of `dir` */
+    deltafs_dir *dir;         /* NULL: */
+    deltafs_fileindex *index; /* the rows are those of files */
+    struct reader *reader;    /* of `dir` */
     struct eval eval;
     struct looked looked;
     /* The unit, and how many of its records were in the batches before. */
@@ -76,7 +78,9 @@ struct row {
 
 struct deltafs_select {
     deltafs_dir *dir;
-    struct reader *reader; /* of `dir`: its manifest, which does not change meanwhile */
+    struct reader *reader;           /* of `dir` */
+    const struct manifest *manifest; /* its own, which does not change meanwhile, or that of: */
+    struct select_files *files;      /* from which rows are selected; `dir` is their index. NULL: records of `dir` */
     struct error *error;
     struct select_plan plan;
     struct key_set only, except;
@@ -123,6 +127,9 @@ struct deltafs_select {
 
 /* Find the values of the batch's `n` records, and leave out those that cannot be among the first rows. */
 void worker_leave_out(struct worker *w, size_t n);
+/* A deltafs_record_fn: a record for the batch. Ends the scan if w->error has an error, or the select is being closed.
+ */
+int worker_take(const struct deltafs_record *record, void *worker);
 /* How many of the batch's `n` records pass. */
 size_t worker_passes(const struct worker *w, size_t n);
 /* A chunk with room for `bytes`, its own among them; NULL: there is no memory. */
@@ -131,6 +138,8 @@ struct chunk *worker_chunk(struct worker *w, size_t bytes);
 void worker_give(struct worker *w, struct chunk *c);
 /* Find an index by value that tells which records may pass. */
 void select_use_index(struct deltafs_select *s);
+/* Read a unit of files; what cannot be read goes to *damage. */
+int worker_read_files(struct worker *w, struct error *damage);
 /* Read a unit block by block; damage that leaves other blocks readable goes to *damage. */
 int worker_look(struct worker *w, struct error *damage);
 

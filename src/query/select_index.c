@@ -331,7 +331,7 @@ void select_use_index(struct deltafs_select *s)
     struct bytes names = {{0}, 0};
     char folder[PATH_ROOM];
 
-    if (s->only.is_given || !(s->plan.where || s->plan.by) || s->reader->manifest.keys == KEYS_BYTES ||
+    if (s->files || s->only.is_given || !(s->plan.where || s->plan.by) || s->reader->manifest.keys == KEYS_BYTES ||
         s->plan.schema == NULL || s->begin == s->end)
         return;
     io_path_in(folder, s->reader->path, "%s", VALUE_INDEX_FOLDER);

@@ -112,7 +112,7 @@ static int look_give(void *worker, uint64_t key, uint32_t mark, struct error *e)
     const uint8_t *row = w->looked.rows.bytes + number * size;
     const struct deltafs_record record = {.key = key, .label = w->eval.batch.label, .value = row, .size = size};
 
-    if (s->except.count > 0 && key_set_has(&s->except, &s->reader->manifest, &record))
+    if (s->except.count > 0 && key_set_has(&s->except, s->manifest, &record))
         return DELTAFS_OK;
     if (!s->plan.by)
         return look_add(w, key, row, size, e);

@@ -172,7 +172,7 @@ static size_t worker_except(struct worker *w)
     for (size_t i = 0; s->except.count > 0 && i < b->n; i++)
         if (w->pass[i]) {
             struct deltafs_record record = batch_record(b, i);
-            w->pass[i] = !key_set_has(&s->except, &s->reader->manifest, &record);
+            w->pass[i] = !key_set_has(&s->except, s->manifest, &record);
         }
     return worker_passes(w, b->n);
 }
@@ -201,8 +201,7 @@ static int worker_flush(struct worker *w)
     return status;
 }
 
-/* A deltafs_record_fn: ends the scan if w->error has an error, or the select is being closed. */
-static int worker_take(const struct deltafs_record *record, void *worker)
+int worker_take(const struct deltafs_record *record, void *worker)
 {
     struct worker *w = worker;
     int status = batch_add(&w->eval.batch, record, &w->error);
@@ -254,7 +253,7 @@ static int worker_take_found(struct worker *w, const struct set_key *key, size_t
     struct deltafs_record record = {.label = w->eval.batch.label, .value = w->value.bytes};
     int stopped = 0;
 
-    record.size = (size_t)s->reader->manifest.value_size;
+    record.size = (size_t)s->manifest->value_size;
     for (size_t i = 0; i < n && !stopped; i++) {
         if (i + FOUND_AHEAD < n && key[i + FOUND_AHEAD].record > 0)
             __builtin_prefetch(f->records.bytes + (key[i + FOUND_AHEAD].record - 1) * f->size);
@@ -329,7 +328,7 @@ static int worker_get_batch(struct worker *w, size_t n, int is_sure, struct erro
 static int worker_get_some(struct worker *w, const struct set_key *key, size_t n, const struct partitioner *by,
                            int is_sure, struct error *damage)
 {
-    const struct manifest *m = &w->select->reader->manifest;
+    const struct manifest *m = w->select->manifest;
     size_t count = 0, most = BATCH;
     int is_everywhere = by && by->is_unknown, status = DELTAFS_OK;
 
@@ -351,7 +350,7 @@ static int worker_get_some(struct worker *w, const struct set_key *key, size_t n
 static int worker_get(struct worker *w, const struct key_set *only, struct error *damage)
 {
     const struct deltafs_select *s = w->select;
-    const struct manifest *m = &s->reader->manifest;
+    const struct manifest *m = s->manifest;
     const struct partitioner all = manifest_partitioner(m, w->epoch, NULL), *by = NULL;
     size_t slice = w->unit % s->slices, at, end;
     int status = DELTAFS_OK;
@@ -378,9 +377,9 @@ static int worker_is_mine(const struct worker *w)
 static int worker_unit(struct worker *w)
 {
     struct deltafs_select *s = w->select;
-    uint64_t label = s->reader->manifest.epoch[w->epoch].label;
+    uint64_t label = s->manifest->epoch[w->epoch].label;
     const struct deltafs_range range = {label, label};
-    const struct manifest *m = &s->reader->manifest;
+    const struct manifest *m = s->manifest;
     const struct key_set *found = s->found ? &s->found[w->epoch - s->begin].keys : NULL;
     const struct key_set *only = found && found->is_given ? found : &s->only;
     int does_look = s->does_look && !only->is_given;
@@ -397,9 +396,11 @@ static int worker_unit(struct worker *w)
     int status = eval_bind(&w->eval, label, &w->error);
     if (status != DELTAFS_OK)
         return eval_bind_failed(status, label, &w->error);
-    if (m->keys == KEYS_U64 && !m->is_local)
+    if (m->keys == KEYS_U64 && !m->is_local && !s->files)
         w->reader->wanted = does_look ? w->eval.test.bytes : w->eval.row.bytes;
-    if (does_look)
+    if (s->files)
+        status = worker_read_files(w, &damage);
+    else if (does_look)
         status = worker_look(w, &damage);
     else
         status = only->is_given ? worker_get(w, only, &damage) : worker_scan(w, &range, &damage);

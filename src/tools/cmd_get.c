@@ -208,11 +208,9 @@ static int get_all(struct get *g, const struct command_call *c, struct deltafs_i
     const char *path = text_path(c->operand[0]);
     struct deltafs_stat stat = {.struct_size = sizeof stat};
     deltafs_fileindex *index;
-    deltafs_dir *d = NULL;
-    int code = target_open_index(path, &index);
+    deltafs_dir *d;
+    int code = target_open_rows(path, &index, &d);
 
-    if (code == EXIT_OK && !index)
-        code = target_open_directory(path, &d);
     if (d && deltafs_stat(d, &stat) != DELTAFS_OK)
         code = text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(d));
     g->keys.is_bytes = d && code == EXIT_OK && strcmp(stat.keys, "bytes") == 0;

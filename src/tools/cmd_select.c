@@ -171,6 +171,12 @@ static void found_fini(struct found *f)
 
 /* ---- Rows ---- */
 
+/* What is selected from: one of them. */
+struct select_input {
+    deltafs_fileindex *index;
+    deltafs_dir *dir;
+};
+
 struct selecting {
     deltafs_select *rows;
     uint64_t records; /* of the epochs */
@@ -185,13 +191,18 @@ static uint64_t selecting_done(void *arg)
     return (uint64_t)(share * (double)w->records);
 }
 
-static uint64_t select_count(const struct select *s, deltafs_dir *d)
+/* Records of a directory, or rows of files. */
+static uint64_t select_count(const struct select *s, const struct select_input *in)
 {
     const struct deltafs_range all = {0, UINT64_MAX}, *range = s->epochs.is_given ? &s->epochs.range : &all;
     struct deltafs_epoch_stat epoch = {.struct_size = sizeof epoch};
+    struct deltafs_table_stat table = {.struct_size = sizeof table};
     uint64_t records = 0;
 
-    for (uint64_t i = 0; deltafs_epoch_stat(d, i, &epoch) == DELTAFS_OK; i++)
+    for (size_t i = 0; in->index && deltafs_fileindex_table(in->index, i, &table) == DELTAFS_OK; i++)
+        if (table.label >= range->first && table.label <= range->last)
+            records += table.rows;
+    for (uint64_t i = 0; in->dir && deltafs_epoch_stat(in->dir, i, &epoch) == DELTAFS_OK; i++)
         if (epoch.label >= range->first && epoch.label <= range->last)
             records += epoch.records;
     return records;
@@ -298,7 +309,7 @@ static int select_read_keys(const struct select *s, FILE *in, int is_bytes, stru
 }
 
 /* Give all rows to the rank that prints, or print those of all ranks. */
-static int select_merge(const struct select *s, deltafs_dir *d, const struct deltafs_select_options *o,
+static int select_merge(const struct select *s, const struct select_input *in, const struct deltafs_select_options *o,
                         deltafs_select *rows)
 {
     struct selecting selecting = {.rows = rows};
@@ -306,7 +317,7 @@ static int select_merge(const struct select *s, deltafs_dir *d, const struct del
 
     if (!select_prints(rows))
         return EXIT_OK;
-    selecting.records = select_count(s, d);
+    selecting.records = select_count(s, in);
     progress_begin(&bar, selecting.records, 1);
     progress_watch(&bar, selecting_done, &selecting);
     struct select_source *source = select_source_open(o, rows);
@@ -316,7 +327,7 @@ static int select_merge(const struct select *s, deltafs_dir *d, const struct del
     return code;
 }
 
-static int select_from(const struct select *s, FILE *in, deltafs_dir *d)
+static int select_from(const struct select *s, FILE *keys, const struct select_input *in)
 {
     struct deltafs_stat stat = {.struct_size = sizeof stat};
     struct deltafs_select_options o = {
@@ -326,10 +337,10 @@ static int select_from(const struct select *s, FILE *in, deltafs_dir *d)
     deltafs_select *rows = NULL;
     int code = EXIT_OK;
 
-    if (deltafs_stat(d, &stat) != DELTAFS_OK)
-        code = text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(d));
+    if (in->dir && deltafs_stat(in->dir, &stat) != DELTAFS_OK)
+        code = text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(in->dir));
     if (code == EXIT_OK)
-        code = select_read_keys(s, in, strcmp(stat.keys, "bytes") == 0, list, given);
+        code = select_read_keys(s, keys, in->dir && strcmp(stat.keys, "bytes") == 0, list, given);
     if (code == EXIT_OK) {
         if (s->format.is_keys && !s->fields)
             o.fields = "";
@@ -338,14 +349,15 @@ static int select_from(const struct select *s, FILE *in, deltafs_dir *d)
         o.and_keys = s->file[AND] ? &given[AND] : NULL;
         o.not_keys = s->file[NOT] ? &given[NOT] : NULL;
         select_divide(&o);
-        int status = deltafs_select_open(d, &o, &rows);
+        int status =
+            in->dir ? deltafs_select_open(in->dir, &o, &rows) : deltafs_select_open_fileindex(in->index, &o, &rows);
         code = status == DELTAFS_OK ? EXIT_OK : select_fail(s, status, deltafs_errmsg(NULL));
         if (code == EXIT_OK && s->explains && o.part == 0)
             fprintf(stderr, "index: %s\n", deltafs_select_index(rows) ? deltafs_select_index(rows) : "none");
     }
     code = select_agree(code);
     if (code == EXIT_OK)
-        code = select_merge(s, d, &o, rows);
+        code = select_merge(s, in, &o, rows);
     deltafs_select_close(rows);
     for (int i = 0; i < SETS; i++)
         key_list_fini(&list[i]);
@@ -354,20 +366,21 @@ static int select_from(const struct select *s, FILE *in, deltafs_dir *d)
 
 static int select_run(const struct command_call *c)
 {
-    deltafs_dir *d;
-    FILE *in = NULL;
+    struct select_input in = {NULL, NULL};
+    FILE *keys = NULL;
     int code = select_check(c->values);
 
-    if (code == EXIT_OK)
-        code = select_agree(target_open_records(text_path(c->operand[0]), &d));
     if (code != EXIT_OK)
         return code;
-    code = select_open_stdin(c->values, &in);
+    code = select_agree(target_open_rows(text_path(c->operand[0]), &in.index, &in.dir));
     if (code == EXIT_OK)
-        code = select_from(c->values, in, d);
-    if (in)
-        fclose(in);
-    deltafs_close(d);
+        code = select_open_stdin(c->values, &keys);
+    if (code == EXIT_OK)
+        code = select_from(c->values, keys, &in);
+    if (keys)
+        fclose(keys);
+    deltafs_fileindex_close(in.index);
+    deltafs_close(in.dir);
     return code;
 }
 
@@ -399,7 +412,7 @@ const struct command cmd_select = {.name = "select",
                                    .usage = "DIR [OPTION...]",
                                    .text =
                                        "Print the records that fulfil a condition, by epoch and key, or those with\n"
-                                       "    the largest values.",
+                                       "    the largest values. DIR may be an index, or a file that is indexed, too.",
                                    .missing = "one DIR must be given",
                                    .least = 1,
                                    .most = 1,

@@ -225,10 +225,10 @@ struct select_source *select_source_open(const struct deltafs_select_options *o,
     return s;
 }
 
-/* Damage of one rank's part keeps no other row from being printed. */
+/* Damage of one rank's part, or a file of an index that has changed, keeps no other row from being printed. */
 static int is_fatal(int status)
 {
-    return status != DELTAFS_OK && status != DELTAFS_ERR_DAMAGED && status != DELTAFS_ERR_IO;
+    return status == DELTAFS_ERR_MEMORY || status == DELTAFS_ERR_INVALID;
 }
 
 static void fail(struct select_source *s, int status, const char *message)

@@ -86,16 +86,25 @@ int target_open_index(const char *path, deltafs_fileindex **out)
     return status == DELTAFS_ERR_NOT_FOUND ? EXIT_OK : text_of_call(status);
 }
 
+int target_open_rows(const char *path, deltafs_fileindex **index, deltafs_dir **dir)
+{
+    int code = target_open_index(path, index);
+
+    *dir = NULL;
+    return code == EXIT_OK && !*index ? target_open_directory(path, dir) : code;
+}
+
 int target_open_records(const char *path, deltafs_dir **out)
 {
     deltafs_fileindex *index;
     int code = target_open_index(path, &index);
 
     if (index)
-        code = text_fail(EXIT_TROUBLE,
-                         "%s: an index, which has no records of its own; 'deltafs get' reads rows through it, 'deltafs "
-                         "info' lists its files, and 'deltafs-mpi import' makes a directory of dumps",
-                         path);
+        code =
+            text_fail(EXIT_TROUBLE,
+                      "%s: an index, which has no records of its own; 'deltafs get' and 'select' read rows through it, "
+                      "'deltafs info' lists its files, and 'deltafs-mpi import' makes a directory of dumps",
+                      path);
     deltafs_fileindex_close(index);
     return code == EXIT_OK ? target_open_directory(path, out) : code;
 }

@@ -49,6 +49,9 @@ int target_check_new(const char *path);
 int target_open_logical(const char *path, deltafs_logical **out);
 int target_open_directory(const char *path, deltafs_dir **out);
 
+/* Open the index at `path`, or of the file there; or else a directory. The other handle is NULL. */
+int target_open_rows(const char *path, deltafs_fileindex **index, deltafs_dir **dir);
+
 /* Open a directory that is not an index, which has no records of its own. */
 int target_open_records(const char *path, deltafs_dir **out);
 

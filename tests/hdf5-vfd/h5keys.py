@@ -3,7 +3,7 @@
     h5keys.py make FILE LAYOUT STEP... [rows=N] [seed=N] [mode=a]
     h5keys.py leave ...                             the same, and does not close the file
     h5keys.py ids LAYOUT FILE...                    all IDs, one a line
-    h5keys.py right DELTAFS WHAT LAYOUT FILE...     whether `deltafs get WHAT` says so of all of them
+    h5keys.py right DELTAFS WHAT LAYOUT FILE...     whether `deltafs get WHAT` and `deltafs select WHAT` say so of all
 """
 import collections
 import json
@@ -135,10 +135,7 @@ def everything(layout, paths):
     return {key: sorted(some) for key, some in rows.items()}
 
 
-def check(deltafs, what, layout, paths):
-    right = everything(layout, paths)
-    answers = subprocess.run([deltafs, "get", what, "--keys", "-", "--format", "json"], stdout=subprocess.PIPE,
-                             input="\n".join(map(str, right)).encode(), check=True).stdout
+def check_rows(answers, right):
     got = collections.defaultdict(list)
     labels = collections.defaultdict(list)
     for row in json.loads(answers):
@@ -150,6 +147,14 @@ def check(deltafs, what, layout, paths):
     for key, some in right.items():
         assert sorted(got[key]) == some, "key %d: %s instead of %s" % (key, sorted(got[key])[:3], some[:3])
     assert set(got) == set(right), "keys that no row has"
+
+
+def check(deltafs, what, layout, paths):
+    right = everything(layout, paths)
+    for command in (["get", what, "--keys", "-"], ["select", what]):
+        answers = subprocess.run([deltafs, *command, "--format", "json"], stdout=subprocess.PIPE,
+                                 input="\n".join(map(str, right)).encode(), check=True).stdout
+        check_rows(answers, right)
     print("%d IDs, %d rows, %d values: right" % (len(right), sum(map(len, right.values())),
                                                  sum(len(row[1]) for some in right.values() for row in some)))
 

@@ -1,0 +1,226 @@
+/* Scanning: a block of rows is read column by column, its rows are put together, and handed out. A file that changes
+ * meanwhile is noticed before the rows of a block are. */
+#include <stdlib.h>
+#include <string.h>
+#include "fileindex/fileindex_lookup.h"
+#include "fileindex/fileindex_scan.h"
+
+#define BLOCK_BYTES ((uint64_t)1 << 22) /* about. Not less, since HDF5 decompresses a whole chunk for a part of it */
+
+/* A table that is being scanned. */
+struct scan {
+    deltafs_fileindex *k;
+    const struct table_part *part;
+    const struct keys_entry *entry;
+    struct key_file *file;
+    uint8_t *wanted; /* for each column of the table */
+    size_t size;     /* bytes of a value */
+    uint64_t most;   /* rows of a block */
+    uint64_t *key;   /* of a block's rows */
+    uint8_t *value;
+};
+
+/* The column of value number `i`. */
+static size_t scan_column(const struct scan *s, size_t i)
+{
+    size_t field = s->part->field ? s->part->field[i] : i;
+
+    return field + (field >= s->entry->table->table.key);
+}
+
+/* What a row of it takes in memory. */
+static uint64_t column_bytes(const struct deltafs_column *c)
+{
+    return c->stride < BLOCK_BYTES ? c->stride : BLOCK_BYTES;
+}
+
+static int scan_is_wanted(const struct scan *s, size_t i)
+{
+    return !s->part->wanted || s->part->wanted[i];
+}
+
+static void scan_fini(struct scan *s)
+{
+    free(s->wanted);
+    free(s->key);
+    free(s->value);
+}
+
+static int scan_init(struct scan *s, struct error *e)
+{
+    const struct deltafs_table *t = &s->entry->table->table;
+    uint64_t row = column_bytes(&t->column[t->key]), rows = s->part->end - s->part->from;
+
+    s->wanted = calloc(t->column_count, 1);
+    if (!s->wanted)
+        return error_no_memory(e, t->column_count, "columns");
+    s->wanted[t->key] = 1;
+    for (size_t i = 0; i < s->part->count; i++) {
+        const struct deltafs_column *c = &t->column[scan_column(s, i)];
+        s->size += c->size;
+        row += scan_is_wanted(s, i) ? column_bytes(c) : 0;
+        s->wanted[scan_column(s, i)] |= (uint8_t)scan_is_wanted(s, i);
+    }
+    row += s->size;
+    s->most = BLOCK_BYTES / row + 1;
+    s->most = s->most < rows ? s->most : rows;
+    s->key = calloc((size_t)s->most + 1, sizeof *s->key);
+    s->value = calloc((size_t)s->most + 1, s->size + 1);
+    return s->key && s->value ? DELTAFS_OK : error_no_memory(e, (size_t)(s->most * (s->size + 9)), "rows");
+}
+
+/* Get `n` values that lie one stride after the other. */
+static void scan_put(const struct deltafs_column *c, const uint8_t *from, uint64_t n, uint8_t *to, size_t step)
+{
+    const size_t stride = c->constant ? 0 : (size_t)c->stride;
+
+    for (uint64_t i = 0; i < n; i++, from += stride, to += step)
+        column_value(c, from, to);
+}
+
+/* The values of a column, `to` being where the first row has it; NULL: the keys. */
+static int scan_take(struct scan *s, const struct deltafs_column *c, uint64_t from, uint64_t end, uint8_t *to,
+                     struct error *e)
+{
+    const char *path = s->k->source[s->entry->source].path;
+    const uint8_t *elements = c->constant;
+    int status = DELTAFS_OK;
+
+    if (c->dataset)
+        status = rows_elements(s->k, s->entry, s->file, c, from, end - from, &elements, e);
+    for (uint64_t row = from, run; row < end && status == DELTAFS_OK; row += run) {
+        uint64_t place = column_place(c, row);
+        run = elements ? end - row : column_run(c, row, end);
+        const uint8_t *value = elements ? elements : rows_value(s->k, place);
+        if (to)
+            scan_put(c, value, run, to + (row - from) * s->size, s->size);
+        else
+            status = key_column_decode(c, value, (size_t)run, place, path, s->key + (row - from), e);
+    }
+    return status;
+}
+
+static int scan_block(struct scan *s, uint64_t from, uint64_t end, struct error *e)
+{
+    const struct deltafs_table *t = &s->entry->table->table;
+    uint64_t bytes = 0;
+    size_t at = 0;
+    int status = keys_source_open(s->k, s->entry->source, &s->file, e);
+
+    if (status == DELTAFS_OK)
+        status = rows_find(s->k, t->column, t->column_count, s->wanted, from, end, &bytes, e);
+    if (status == DELTAFS_OK)
+        status = rows_read(s->k, s->file, bytes, e);
+    if (status == DELTAFS_OK)
+        status = scan_take(s, &t->column[t->key], from, end, NULL, e);
+    for (size_t i = 0; i < s->part->count && status == DELTAFS_OK; i++) {
+        const struct deltafs_column *c = &t->column[scan_column(s, i)];
+        if (scan_is_wanted(s, i))
+            status = scan_take(s, c, from, end, s->value + at, e);
+        at += c->size;
+    }
+    return status == DELTAFS_OK ? keys_source_open(s->k, s->entry->source, &s->file, e) : status;
+}
+
+static void scan_hand_out(const struct scan *s, uint64_t from, uint64_t end, deltafs_row_fn fn, void *arg, int *stop)
+{
+    const struct source_table *t = s->entry->table;
+    struct deltafs_row r = {.label = t->table.label,
+                            .path = s->k->source[s->entry->source].path,
+                            .table = t->table.name,
+                            .schema = t->schema,
+                            .size = s->size};
+
+    for (uint64_t row = from; row < end && *stop == 0; row++) {
+        r.key = s->key[row - from];
+        r.row = row;
+        r.value = s->value + (row - from) * s->size;
+        if (!source_table_is_padding(t, r.key))
+            *stop = fn(&r, arg);
+    }
+}
+
+int fileindex_scan_part(deltafs_fileindex *k, const struct table_part *p, deltafs_row_fn fn, void *arg, int *stop,
+                        struct error *e)
+{
+    struct scan s = {.k = k, .part = p, .entry = &k->entry[p->table]};
+    int status = keys_source_open(k, s.entry->source, &s.file, e);
+
+    if (status == DELTAFS_OK)
+        status = scan_init(&s, e);
+    for (uint64_t from = p->from, end; from < p->end && status == DELTAFS_OK && *stop == 0; from = end) {
+        end = p->end - from < s.most ? p->end : from + s.most;
+        status = scan_block(&s, from, end, e);
+        if (status == DELTAFS_OK)
+            scan_hand_out(&s, from, end, fn, arg, stop);
+    }
+    scan_fini(&s);
+    return status;
+}
+
+int deltafs_fileindex_scan(deltafs_fileindex *k, const struct deltafs_range *range, deltafs_row_fn fn, void *arg,
+                           int *stopped)
+{
+    struct keys_faults faults = {{0}, 0};
+    struct error e = {0};
+    int stop = 0;
+
+    if (!k || !fn)
+        return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID,
+                         "deltafs_fileindex_scan: the handle and fn must be given");
+    int status = keys_miss_none(k, &e);
+    keys_keep_fault(&faults, &e);
+    for (size_t i = 0; i < k->entry_count && status == DELTAFS_OK && stop == 0; i++) {
+        const struct deltafs_table *t = &k->entry[i].table->table;
+        const struct table_part all = {.table = i, .end = t->rows, .count = t->column_count - 1};
+        if (!keys_entry_is_in(&k->entry[i], range))
+            continue;
+        e.status = DELTAFS_OK;
+        if (fileindex_scan_part(k, &all, fn, arg, &stop, &e) != DELTAFS_OK)
+            keys_miss(k, &k->entry[i]);
+        keys_keep_fault(&faults, &e);
+    }
+    if (stopped)
+        *stopped = stop;
+    if (stop != 0)
+        return DELTAFS_OK;
+    e.status = DELTAFS_OK;
+    fileindex_check(k, &e);
+    keys_keep_fault(&faults, &e);
+    return keys_end(&faults);
+}
+
+/* ---- For those who scan tables by themselves ---- */
+
+int fileindex_is_same(const deltafs_fileindex *a, const deltafs_fileindex *b)
+{
+    const struct sources *x = &a->sources, *y = &b->sources;
+
+    return strcmp(x->uuid_text, y->uuid_text) == 0 && x->size == y->size && x->chain == y->chain;
+}
+
+int fileindex_check(const deltafs_fileindex *k, struct error *e)
+{
+    int status = keys_check_any(k, e);
+
+    if (status == DELTAFS_OK && k->lines.status != DELTAFS_OK) {
+        *e = k->lines;
+        status = e->status;
+    }
+    return status;
+}
+
+deltafs_dir *fileindex_dir(const deltafs_fileindex *k)
+{
+    return k->dir;
+}
+
+const char *fileindex_path(const deltafs_fileindex *k)
+{
+    return k->place.path;
+}
+
+const char *fileindex_hdf5(const deltafs_fileindex *k)
+{
+    return k->hdf5;
+}

@@ -1,0 +1,32 @@
+/* Scanning the tables of an index: their rows as they are in the source files, block by block. */
+#ifndef DELTAFS_FILEINDEX_FILEINDEX_SCAN_H
+#define DELTAFS_FILEINDEX_FILEINDEX_SCAN_H
+
+#include <deltafs/deltafs_fileindex.h>
+#include "base/error.h"
+
+/* What is to be read of a table. */
+struct table_part {
+    size_t table;          /* its number, as in deltafs_fileindex_table */
+    uint64_t from, end;    /* rows */
+    size_t count;          /* of the values of a row, in their order: */
+    const size_t *field;   /* their numbers in the table's schema; NULL: all fields, in its order */
+    const uint8_t *wanted; /* for each of them; NULL: all. The bytes of the others are 0 */
+};
+
+/* Call `fn` for the rows in their order, but not those that the option padding leaves out. The schema of a row is the
+ * table's, whatever the value has. After an error some rows may have been handed out. */
+int fileindex_scan_part(deltafs_fileindex *k, const struct table_part *p, deltafs_row_fn fn, void *arg, int *stop,
+                        struct error *e);
+
+/* Whether two handles, of the same index, see the same tables. */
+int fileindex_is_same(const deltafs_fileindex *a, const deltafs_fileindex *b);
+/* An error if not all rows that were indexed are known: no file was ever indexed, or lines of SOURCES are lost, or the
+ * indexing of a file did not end. */
+int fileindex_check(const deltafs_fileindex *k, struct error *e);
+/* The directory of the index, owned by the handle; its path; and the option hdf5. */
+deltafs_dir *fileindex_dir(const deltafs_fileindex *k);
+const char *fileindex_path(const deltafs_fileindex *k);
+const char *fileindex_hdf5(const deltafs_fileindex *k);
+
+#endif
