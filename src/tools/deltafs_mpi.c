@@ -5,11 +5,17 @@
 #include "tools/cmd.h"
 #include "tools/ranks.h"
 
-extern const struct command cmd_compact, cmd_import, cmd_index, cmd_route, cmd_select;
+extern const struct command cmd_compact, cmd_import, cmd_index, cmd_ns_cp, cmd_route, cmd_select;
 
-static const struct command *const commands[] = {&cmd_compact, &cmd_import, &cmd_index, &cmd_route, &cmd_select, NULL};
+static const struct command *const ns_commands[] = {&cmd_ns_cp, NULL};
+static const struct command cmd_ns = {
+    .name = "ns", .usage = "COMMAND ...", .text = "copies to and from namespaces.", .sub = ns_commands};
+static const struct command *const commands[] = {&cmd_compact, &cmd_import, &cmd_index, &cmd_ns,
+                                                 &cmd_route,   &cmd_select, NULL};
 static struct program deltafs_mpi = {
-    .text = "imports and indexes dumps, compacts directories, selects records, and plans large jobs.",
+    .text =
+        "imports and indexes dumps, compacts directories, selects records, copies to and from namespaces, and plans\n"
+        "large jobs.",
     .codes = "0 done; 1 not found; 2 usage; 3 input, output or damage",
     .command = commands};
 
@@ -31,7 +37,8 @@ int main(int argc, char **argv)
 
     text_program = "deltafs-mpi";
     /* What needs no MPI, and no launcher. */
-    if (argc > 1 && (strcmp(argv[1], "route") == 0 || strcmp(argv[1], "--list") == 0))
+    if (argc > 1 && (strcmp(argv[1], "route") == 0 || strcmp(argv[1], "--list") == 0 ||
+                     (argc > 2 && strcmp(argv[2], "--list") == 0)))
         return cmd_main(&deltafs_mpi, argc, argv);
     MPI_Init_thread(&argc, &argv, wants_thread(argc, argv) ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

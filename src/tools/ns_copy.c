@@ -1,15 +1,36 @@
-/* deltafs ns cp: copy files and folders into namespaces, out of them, and between them. */
+/* ns cp: copy files and folders into namespaces, out of them, and between them.
+ *
+ * Several ranks share the work in three steps. Rank 0 creates all folders, and commits them. Then each rank goes
+ * through the sources, and copies the files and links whose target has a hash that is the rank's: so two sources of one
+ * target are copied by the same rank, in their order. At last rank 0 gives the folders their modes and times. What is
+ * wrong with a folder says rank 0, what is wrong with a file the rank that copies it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "tools/cmd.h"
+#include "tools/ns_copy.h"
 #include "tools/place.h"
 #include "tools/progress.h"
 
+enum copy_part { COPY_ALL, COPY_FOLDERS, COPY_FILES };
+
+/* A folder that gets its mode, or mode and times, when all files are in it. */
+struct late_folder {
+    char *path;
+    struct stat st;
+};
+
 struct ns_cp {
     int is_recursive, is_preserving, is_quiet; /* options */
+    int rank, ranks;
+    enum copy_part part;
+    int has_target;  /* it can be copied to, */
+    int is_into;     /* and is a folder that was there */
+    char *is_copied; /* of each source: whether it is there, and may be copied */
+    struct late_folder *late;
+    size_t lates, late_room;
     struct place_set set;
     struct place to;
     mode_t mask;     /* of the process; namespaces do not apply it */
@@ -98,7 +119,7 @@ static int copy_file(struct ns_cp *c, const struct place *from, const struct sta
         if (code != EXIT_OK || got == 0)
             break;
         code = end_write(&c->to, &out, c->bytes, got);
-        progress_add(&c->bar, got);
+        progress_add(&c->bar, got * (uint64_t)c->ranks); /* the others have copied as much */
     }
     int is_open = out.file || out.fd >= 0, closed = end_close(&c->to, &out);
     code = code == EXIT_OK ? closed : code;
@@ -140,6 +161,30 @@ static int preserve(const struct place *to, const struct stat *st)
     return status == 0 ? EXIT_OK : place_fail(to, status);
 }
 
+static uint64_t hash_text(uint64_t hash, const char *text) /* FNV-1a */
+{
+    for (; *text != '\0'; text++)
+        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+/* Whether this rank copies what goes to c->to, or if `name` is not "", to that name there. */
+static int is_mine(const struct ns_cp *c, const char *name)
+{
+    size_t n = strlen(c->to.path);
+    uint64_t hash = hash_text(UINT64_C(0xcbf29ce484222325), c->to.path);
+
+    if (name[0] != '\0' && n > 0 && c->to.path[n - 1] != '/')
+        hash = hash_text(hash, "/");
+    hash = hash_text(hash, name);
+    return c->part != COPY_FOLDERS && (hash >> 32) % (uint64_t)c->ranks == (uint64_t)c->rank;
+}
+
+static int wants_entry(const char *name, void *arg)
+{
+    return is_mine(arg, name);
+}
+
 static int copy_any(struct ns_cp *c, struct place *from, const struct stat *st);
 
 static int copy_entry(struct place *from, const struct stat *st, void *arg)
@@ -157,51 +202,99 @@ static int copy_entry(struct place *from, const struct stat *st, void *arg)
     return code;
 }
 
+static int keep_late(struct ns_cp *c, const struct stat *st)
+{
+    size_t room = c->late_room > 0 ? 2 * c->late_room : 64;
+    struct late_folder *more = c->late;
+
+    if (c->lates == c->late_room) {
+        more = realloc(c->late, room * sizeof *more);
+        c->late_room = more ? room : c->late_room;
+    }
+    char *path = more ? strdup(c->to.path) : NULL;
+    c->late = more ? more : c->late;
+    if (!path)
+        return text_fail(EXIT_TROUBLE, "no memory");
+    c->late[c->lates++] = (struct late_folder){path, *st};
+    return EXIT_OK;
+}
+
+/* The mode of a folder in the system that is created: its owner must be able to put something into it. */
+static int has_late_mode(const struct ns_cp *c, const struct stat *st, const struct stat *there)
+{
+    return there->st_mode == 0 && !c->to.ns && (st->st_mode & S_IRWXU & ~c->mask) != S_IRWXU;
+}
+
+static int finish_folder(struct ns_cp *c, const struct place *to, const struct stat *st)
+{
+    if (c->is_preserving)
+        return preserve(to, st);
+    return chmod(to->path, st->st_mode & 0777 & ~c->mask) == 0 ? EXIT_OK : place_fail(to, -1);
+}
+
 /* `there` is what the target has already. */
 static int copy_folder(struct ns_cp *c, struct place *from, const struct stat *st, const struct stat *there)
 {
     mode_t mode = st->st_mode & 0777 & ~c->mask;
-    int status = 0;
+    int status = 0, is_late = c->is_preserving || has_late_mode(c, st, there);
 
     if (from->ns == c->to.ns && c->top.st_mode != 0 && st->st_ino == c->top.st_ino)
-        return text_fail(EXIT_TROUBLE, "%s:%s: cannot be copied into itself", from->name, from->path);
+        return c->part == COPY_FILES
+                   ? EXIT_OK
+                   : text_fail(EXIT_TROUBLE, "%s:%s: cannot be copied into itself", from->name, from->path);
     if (there->st_mode == 0)
         status = c->to.ns ? deltafs_namespace_mkdir(c->to.ns, c->to.path, mode) : mkdir(c->to.path, mode | S_IRWXU);
     if (status != 0)
         return place_fail(&c->to, status);
     int code = c->top.st_mode == 0 ? place_stat(&c->to, 0, 0, &c->top) : EXIT_OK;
+    if (code == EXIT_OK && is_late && c->part == COPY_FOLDERS)
+        code = keep_late(c, st);
     if (code == EXIT_OK)
-        code = place_each(from, copy_entry, c);
-    if (there->st_mode == 0 && !c->to.ns && (mode & S_IRWXU) != S_IRWXU && chmod(c->to.path, mode) != 0)
-        code = place_fail(&c->to, -1);
+        code = place_each_wanted(from, c->ranks > 1 ? wants_entry : NULL, copy_entry, c);
+    if (is_late && c->part == COPY_ALL) {
+        int one = finish_folder(c, &c->to, st);
+        code = code == EXIT_OK ? one : code;
+    }
     return code;
+}
+
+/* What prevents a copy to what is there, or NULL. */
+static const char *what_prevents(const struct ns_cp *c, const struct place *from, const struct stat *st,
+                                 const struct stat *there)
+{
+    if (there->st_mode == 0)
+        return S_ISDIR(st->st_mode) && c->part == COPY_FILES ? "was removed" : NULL;
+    if (S_ISDIR(st->st_mode) != S_ISDIR(there->st_mode))
+        return S_ISDIR(there->st_mode) ? "is a folder; no file takes its place"
+                                       : "is no folder; no folder takes its place";
+    if (from->ns == c->to.ns && there->st_ino == st->st_ino && (from->ns || there->st_dev == st->st_dev))
+        return "is the same file";
+    return NULL;
 }
 
 /* Copy what is at `from` to where c->to is. */
 static int copy_any(struct ns_cp *c, struct place *from, const struct stat *st)
 {
-    const char *shown = c->to.path;
+    const char *shown = c->to.path, *wrong;
     struct stat there;
-    int code = place_stat(&c->to, S_ISREG(st->st_mode), 1, &there); /* a file is written through a link */
 
+    if (!S_ISDIR(st->st_mode) && !is_mine(c, ""))
+        return EXIT_OK;
+    int code = place_stat(&c->to, S_ISREG(st->st_mode), 1, &there); /* a file is written through a link */
     if (code != EXIT_OK)
         return code;
-    if (there.st_mode != 0 && S_ISDIR(st->st_mode) != S_ISDIR(there.st_mode))
-        return text_fail(EXIT_TROUBLE, "%s: %s", shown,
-                         S_ISDIR(there.st_mode) ? "is a folder; no file takes its place"
-                                                : "is no folder; no folder takes its place");
-    if (there.st_mode != 0 && from->ns == c->to.ns && there.st_ino == st->st_ino &&
-        (from->ns || there.st_dev == st->st_dev))
-        return text_fail(EXIT_TROUBLE, "%s: is the same file", shown);
+    wrong = what_prevents(c, from, st, &there);
+    if (wrong) /* of a folder it was said when it was to be created */
+        return S_ISDIR(st->st_mode) && c->part == COPY_FILES ? EXIT_OK
+                                                             : text_fail(EXIT_TROUBLE, "%s: %s", shown, wrong);
     if (S_ISDIR(st->st_mode))
-        code = copy_folder(c, from, st, &there);
-    else if (S_ISLNK(st->st_mode))
-        code = there.st_mode == 0 ? copy_link(c, from) : text_fail(EXIT_TROUBLE, "%s: exists already", shown);
-    else if (S_ISREG(st->st_mode))
-        code = copy_file(c, from, st);
-    else
+        return copy_folder(c, from, st, &there);
+    if (S_ISLNK(st->st_mode))
+        return there.st_mode == 0 ? copy_link(c, from) : text_fail(EXIT_TROUBLE, "%s: exists already", shown);
+    if (!S_ISREG(st->st_mode))
         return text_fail(EXIT_TROUBLE, "%s: neither a file, a folder nor a symbolic link; it is left out", from->path);
-    return code == EXIT_OK && c->is_preserving && !S_ISLNK(st->st_mode) ? preserve(&c->to, st) : code;
+    code = copy_file(c, from, st);
+    return code == EXIT_OK && c->is_preserving ? preserve(&c->to, st) : code;
 }
 
 /* ---- The command ---- */
@@ -214,8 +307,8 @@ static int add_bytes(struct place *p, const struct stat *st, void *arg)
     return S_ISDIR(st->st_mode) ? place_each(p, add_bytes, arg) : EXIT_OK;
 }
 
-/* Copy one operand; `is_into`: into the folder at c->to. */
-static int copy_operand(struct ns_cp *c, const char *name, int is_into)
+/* Copy one source; *is_copied says that it is there, and may be copied. */
+static int copy_operand(struct ns_cp *c, const char *name, char *is_copied)
 {
     char base[NAME_MAX + 1];
     struct place from;
@@ -231,8 +324,9 @@ static int copy_operand(struct ns_cp *c, const char *name, int is_into)
         return text_fail(EXIT_USAGE, "cp: neither '%s' nor the target is in a namespace; give NS:/PATH", name);
     if (S_ISDIR(st.st_mode) && !c->is_recursive)
         return text_fail(EXIT_TROUBLE, "%s: is a folder; -r copies it", name);
+    *is_copied = 1;
     place_base(from.path, base);
-    if (is_into && base[0] != '\0' && strcmp(base, ".") != 0 && strcmp(base, "..") != 0)
+    if (c->is_into && base[0] != '\0' && strcmp(base, ".") != 0 && strcmp(base, "..") != 0)
         code = place_enter(&c->to, base, &before);
     c->top.st_mode = 0;
     if (code == EXIT_OK)
@@ -252,31 +346,104 @@ static void measure(struct ns_cp *c, char **operand, int count)
             add_bytes(&from, &st, &c->total);
 }
 
-static int ns_cp_run(const struct command_call *call)
+static int open_target(struct ns_cp *c, const char *to)
 {
-    struct ns_cp *c = call->values;
-    const char *to = call->operand[call->count - 1];
-    int sources = call->count - 1, is_seen = !c->is_quiet && progress_is_seen();
-    struct stat st = {.st_mode = 0};
-
-    c->mask = umask(0);
-    umask(c->mask);
     c->set.flags = text_is_in_namespace(to) ? O_RDWR : O_RDONLY;
     int code = place_find(&c->set, to, &c->to);
     c->set.flags = O_RDONLY; /* of other namespaces */
+    return code;
+}
+
+/* Rank 0: copy all, or create the folders. */
+static int copy_first(struct ns_cp *c, char **operand, int sources)
+{
+    int is_seen = !c->is_quiet && progress_is_seen();
+    struct stat st = {.st_mode = 0};
+    int code = open_target(c, operand[sources]);
+
     if (code == EXIT_OK)
         code = place_stat(&c->to, 1, 1, &st);
-    if (code == EXIT_OK && sources > 1 && !S_ISDIR(st.st_mode))
-        code = text_fail(EXIT_TROUBLE, "%s: no folder; several sources need one", to);
-    if (code == EXIT_OK && is_seen)
-        measure(c, call->operand, sources);
+    c->is_into = S_ISDIR(st.st_mode);
+    if (code == EXIT_OK && sources > 1 && !c->is_into)
+        code = text_fail(EXIT_TROUBLE, "%s: no folder; several sources need one", operand[sources]);
+    c->has_target = code == EXIT_OK;
+    if (c->has_target && is_seen)
+        measure(c, operand, sources);
     progress_begin(&c->bar, c->total, is_seen && c->total > 0);
-    for (int i = 0; i < sources && (code == EXIT_OK || S_ISDIR(st.st_mode)); i++) {
-        int one = copy_operand(c, call->operand[i], S_ISDIR(st.st_mode));
+    for (int i = 0; i < sources && c->has_target; i++) {
+        int one = copy_operand(c, operand[i], &c->is_copied[i]);
         code = one != EXIT_OK ? one : code;
     }
-    progress_end(&c->bar);
     return place_close(&c->set, code);
+}
+
+/* Each rank: copy its part of the files. */
+static int copy_files(struct ns_cp *c, char **operand, int sources)
+{
+    int code = open_target(c, operand[sources]), is_open = code == EXIT_OK;
+
+    for (int i = 0; i < sources && is_open; i++) {
+        int one = c->is_copied[i] ? copy_operand(c, operand[i], &c->is_copied[i]) : EXIT_OK;
+        code = one != EXIT_OK ? one : code;
+    }
+    return place_close(&c->set, code);
+}
+
+/* Rank 0: the modes and times of folders, those below before those above, which may not let us in then. */
+static int finish_folders(struct ns_cp *c, const char *to)
+{
+    int code = c->lates > 0 ? open_target(c, to) : EXIT_OK, is_open = code == EXIT_OK;
+
+    for (size_t i = c->lates; i > 0 && is_open; i--) {
+        snprintf(c->to.path, sizeof c->to.path, "%s", c->late[i - 1].path);
+        int one = finish_folder(c, &c->to, &c->late[i - 1].st);
+        code = one != EXIT_OK ? one : code;
+    }
+    return place_close(&c->set, code);
+}
+
+/* Collective: after rank 0 has created the folders, with this exit code. */
+static int copy_together(struct ns_cp *c, char **operand, int sources, int code)
+{
+    int is_silent = text_is_silent;
+
+    ns_copy_broadcast(&c->has_target, sizeof c->has_target);
+    ns_copy_broadcast(&c->is_into, sizeof c->is_into);
+    ns_copy_broadcast(c->is_copied, (size_t)sources);
+    if (!c->has_target)
+        return ns_copy_agree(code);
+    c->part = COPY_FILES;
+    text_is_silent = 0;
+    int one = copy_files(c, operand, sources);
+    text_is_silent = is_silent;
+    code = ns_copy_agree(code == EXIT_OK ? one : code);
+    one = c->rank == 0 ? finish_folders(c, operand[sources]) : EXIT_OK;
+    return ns_copy_agree(code == EXIT_OK ? one : code);
+}
+
+static int ns_cp_run(const struct command_call *call)
+{
+    struct ns_cp *c = call->values;
+    int sources = call->count - 1;
+
+    c->mask = umask(0);
+    umask(c->mask);
+    ns_copy_ranks(&c->rank, &c->ranks);
+    c->is_copied = calloc((size_t)sources, 1);
+    int code = ns_copy_agree(c->is_copied ? EXIT_OK : text_fail(EXIT_TROUBLE, "no memory"));
+    if (code != EXIT_OK)
+        return code;
+    c->part = c->ranks > 1 ? COPY_FOLDERS : COPY_ALL;
+    if (c->rank == 0)
+        code = copy_first(c, call->operand, sources);
+    if (c->ranks > 1)
+        code = copy_together(c, call->operand, sources, code);
+    progress_end(&c->bar);
+    for (size_t i = 0; i < c->lates; i++)
+        free(c->late[i].path);
+    free(c->late);
+    free(c->is_copied);
+    return code;
 }
 
 static const struct command_option options[] = {

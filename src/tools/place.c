@@ -154,7 +154,7 @@ static int call_each(struct place *p, const char *name, const struct stat *st, p
     return code;
 }
 
-static int each_in_namespace(struct place *p, place_fn *fn, void *arg)
+static int each_in_namespace(struct place *p, place_wants *wants, place_fn *fn, void *arg)
 {
     const struct deltafs_namespace_entry *entry = NULL;
     deltafs_namespace_list *l = NULL;
@@ -163,6 +163,8 @@ static int each_in_namespace(struct place *p, place_fn *fn, void *arg)
 
     while (status == DELTAFS_OK && (status = deltafs_namespace_list_next(l, &entry)) == DELTAFS_OK && entry) {
         stat_from(&entry->stat, &st);
+        if (wants && !S_ISDIR(st.st_mode) && !wants(entry->name, arg))
+            continue;
         int one = call_each(p, entry->name, &st, fn, arg);
         code = one != EXIT_OK ? one : code;
     }
@@ -172,18 +174,24 @@ static int each_in_namespace(struct place *p, place_fn *fn, void *arg)
     return code;
 }
 
-int place_each(struct place *p, place_fn *fn, void *arg)
+static int is_dots(const char *name)
+{
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+int place_each_wanted(struct place *p, place_wants *wants, place_fn *fn, void *arg)
 {
     const struct dirent *entry;
     int code = EXIT_OK;
 
     if (p->ns)
-        return each_in_namespace(p, fn, arg);
+        return each_in_namespace(p, wants, fn, arg);
     DIR *d = opendir(p->path);
     if (!d)
         return place_fail(p, -1);
     while ((errno = 0, entry = readdir(d))) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+        int may_be_folder = entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN;
+        if (is_dots(entry->d_name) || (wants && !may_be_folder && !wants(entry->d_name, arg)))
             continue;
         int one = call_each(p, entry->d_name, NULL, fn, arg);
         code = one != EXIT_OK ? one : code;
@@ -192,6 +200,11 @@ int place_each(struct place *p, place_fn *fn, void *arg)
         code = place_fail(p, -1);
     closedir(d);
     return code;
+}
+
+int place_each(struct place *p, place_fn *fn, void *arg)
+{
+    return place_each_wanted(p, NULL, fn, arg);
 }
 
 int place_readlink(const struct place *p, char target[PATH_MAX])

@@ -48,6 +48,9 @@ int place_stat(const struct place *p, int follows, int may_lack, struct stat *st
  * after all entries. */
 typedef int place_fn(struct place *p, const struct stat *st, void *arg);
 int place_each(struct place *folder, place_fn *fn, void *arg);
+/* The same, without those that are no folders and that `wants` returns 0 for; no attributes are read of them. */
+typedef int place_wants(const char *name, void *arg);
+int place_each_wanted(struct place *folder, place_wants *wants, place_fn *fn, void *arg);
 /* A symbolic link's target, with a zero. */
 int place_readlink(const struct place *p, char target[PATH_MAX]);
 

@@ -194,4 +194,4 @@ expect 0 mpi 3 "$deltafs_mpi" --version
 [ "$(wc -l <"$work/out")" -eq 1 ] || fail "the version is not printed once"
 expect 2 "$deltafs_mpi"
 expect 2 mpi 2 "$deltafs_mpi" nonsense
-[ "$(grep -c "no command 'nonsense'; there are compact, import, index, route, select, help" "$work/err")" -eq 1 ] || fail "not one message"
+[ "$(grep -c "no command 'nonsense'; there are compact, import, index, ns, route, select, help" "$work/err")" -eq 1 ] || fail "not one message"
