@@ -134,7 +134,7 @@ void maker_put_name(struct maker *m, const void *name, size_t name_size, const v
 
 void maker_end_run(struct maker *m)
 {
-    static uint64_t a[TABLE_RECORDS], b[TABLE_RECORDS];
+    static uint64_t a[TABLE_RECORDS + PLANES_SLACK / 8], b[TABLE_RECORDS + PLANES_SLACK / 8];
     const struct partitioner by = {.partitions = 1};
     const struct sort_partitions all = {&by, 0, 1};
     const struct memtable *t = &m->table;

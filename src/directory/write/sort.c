@@ -1,9 +1,10 @@
 /* Radix sort. Bits that are the same in all keys are left out: what remains of a key, above it the partition and below
  * it the record's value or its index make one number of 64 bits where they fit, as they do for dense IDs and for IDs
  * made of a rank and a counter; numbers are moved, not records, and the sorted keys are made of them again without a
- * look at where the records are, values of a few bytes too. A pass by the top bits makes shares, which a processor's
- * own cache holds where keys are spread evenly; within each, passes go by one digit after the other, the least
- * significant first. Where numbers do not fit, indices alone are moved, and every pass looks the keys up. */
+ * look at where the records are, values of up to eight bytes too, where they fit. A pass by the top bits makes shares,
+ * which a processor's own cache holds where keys are spread evenly; within each, passes go by one digit after the
+ * other, the least significant first. Where numbers do not fit, indices alone are moved, and every pass looks the keys
+ * up. */
 #include <string.h>
 #include "base/coding.h"
 #include "directory/write/sort.h"
@@ -34,13 +35,11 @@ static uint64_t mask_of(unsigned bits)
     return bits == 0 ? 0 : UINT64_MAX >> (64 - bits);
 }
 
-static struct sort_bits sort_find_bits(const uint64_t *keys, uint32_t n)
+/* The ranges of some numbers that differ in these bits. */
+static struct sort_bits sort_bits_of(uint64_t differ)
 {
-    uint64_t differ = 0;
     unsigned end, gap = 0, gap_at = 0;
 
-    for (uint32_t i = 1; i < n; i++)
-        differ |= keys[i] ^ keys[0];
     if (differ == 0)
         return (struct sort_bits){0};
     unsigned low = (unsigned)__builtin_ctzll(differ), top = bits_for(differ);
@@ -56,6 +55,15 @@ static struct sort_bits sort_find_bits(const uint64_t *keys, uint32_t n)
     if (gap == 0)
         return (struct sort_bits){.low_shift = low, .low_bits = top - low};
     return (struct sort_bits){low, gap_at - low, gap_at + gap, top - gap_at - gap};
+}
+
+static struct sort_bits sort_find_bits(const uint64_t *keys, uint32_t n)
+{
+    uint64_t differ = 0;
+
+    for (uint32_t i = 1; i < n; i++)
+        differ |= keys[i] ^ keys[0];
+    return sort_bits_of(differ);
 }
 
 static inline uint64_t sort_squeeze(const struct sort_bits *s, uint64_t key)
@@ -181,16 +189,56 @@ struct sort_payload {
     unsigned bits;
     size_t size;           /* bytes of it, in the result */
     const uint8_t *values; /* NULL: indices */
+    int is_squeezed;       /* of values of eight bytes, what differs: these bits; the others are */
+    struct sort_bits of;
+    uint64_t same;
 };
 
-/* Values, if they fit; a number has a byte more than its value, so there is room behind the last one's. */
+/* Values of eight bytes. */
+static struct sort_payload sort_squeezed(const struct sort_input *in)
+{
+    uint64_t differ = 0, first = get_u64(in->values);
+
+    for (uint32_t i = 1; i < in->count; i++)
+        differ |= get_u64(in->values + i * sizeof first) ^ first;
+    struct sort_payload p = {.size = sizeof first, .values = in->values, .is_squeezed = 1, .of = sort_bits_of(differ)};
+    p.bits = p.of.low_bits + p.of.high_bits;
+    p.same = first & ~sort_expand(&p.of, UINT64_MAX, 0);
+    return p;
+}
+
+/* Values, if they fit. */
 static struct sort_payload sort_payload(const struct sort_input *in, unsigned bits_above)
 {
     size_t size = in->value_size;
 
-    if (in->values && size > 0 && size < 8 && bits_above + 8 * size <= 64 && in->count >= PLANES_SLACK)
-        return (struct sort_payload){(unsigned)(8 * size), size, in->values};
-    return (struct sort_payload){in->count > 0 ? bits_for(in->count - 1) : 0, sizeof(uint32_t), NULL};
+    if (in->values && size > 0 && size < 8 && bits_above + 8 * size <= 64)
+        return (struct sort_payload){.bits = (unsigned)(8 * size), .size = size, .values = in->values};
+    if (in->values && size == 8 && in->count > 0) {
+        const struct sort_payload squeezed = sort_squeezed(in);
+        if (bits_above + squeezed.bits < 64)
+            return squeezed;
+    }
+    return (struct sort_payload){.bits = in->count > 0 ? bits_for(in->count - 1) : 0, .size = sizeof(uint32_t)};
+}
+
+static inline uint64_t sort_payload_of(const struct sort_payload *p, uint32_t i)
+{
+    if (p->is_squeezed)
+        return sort_squeeze(&p->of, get_u64(p->values + i * sizeof(uint64_t)));
+    return p->values ? get_u64(p->values + i * p->size) & mask_of(p->bits) : i;
+}
+
+/* Put record i's, with which a number ends. */
+static inline void sort_payload_put(const struct sort_payload *p, uint64_t number, uint8_t *to, uint32_t i)
+{
+    uint64_t one = number & mask_of(p->bits);
+    uint32_t index = (uint32_t)one;
+
+    if (p->values)
+        put_u64(to + i * p->size, p->is_squeezed ? sort_expand(&p->of, one, p->same) : one);
+    else
+        memcpy(to + i * p->size, &index, sizeof index);
 }
 
 /* How many of the top bits make shares, no more than `most`: so many that no share is much too large. end[v] is how
@@ -235,8 +283,7 @@ struct sorted sort_records(const struct sort_input *in, const struct sort_partit
     uint32_t end[1 << SHARE_BITS_MAX] = {0};
     for (uint32_t i = 0; i < n; i++) {
         a[i] = (p->count > 1 ? sort_partition(p, keys[i]) << partition_shift : 0) |
-               sort_squeeze(&bits, keys[i]) << with.bits |
-               (with.values ? get_u64(with.values + i * with.size) & mask_of(with.bits) : i);
+               sort_squeeze(&bits, keys[i]) << with.bits | sort_payload_of(&with, i);
         end[a[i] >> shift & mask_of(most_bits)]++;
     }
     unsigned share_bits = sort_share_bits(end, n, most_bits);
@@ -257,13 +304,9 @@ struct sorted sort_records(const struct sort_input *in, const struct sort_partit
         uint8_t *low = (uint8_t *)number; /* what is below the keys, in the place of what has been read */
         sorted = number == a ? b : a;
         for (; i < end[share]; i++) {
-            uint64_t one = number[i] & mask_of(with.bits);
-            uint32_t index = (uint32_t)one;
-            sorted[i] = sort_expand(&bits, number[i] >> with.bits, same);
-            if (with.values)
-                put_u64(low + i * with.size, one);
-            else
-                memcpy(low + i * with.size, &index, sizeof index);
+            uint64_t one = number[i];
+            sorted[i] = sort_expand(&bits, one >> with.bits, same);
+            sort_payload_put(&with, one, low, i);
         }
     }
     out.keys = sorted;

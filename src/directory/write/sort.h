@@ -23,15 +23,16 @@ struct sort_input {
     size_t value_size;
 };
 
-/* Records by partition, then key, then index. Values of a few bytes may have been moved with their keys: then they
- * stand in that order, and `order` is NULL. Otherwise they are where they were, record i's is number order[i]. */
+/* Records by partition, then key, then index. Values of up to eight bytes may have been moved with their keys: then
+ * they stand in that order, and `order` is NULL. Otherwise they are where they were, record i's is number order[i]. */
 struct sorted {
     const uint64_t *keys;
     const uint32_t *order;
     const uint8_t *values; /* PLANES_SLACK bytes behind them can be read */
 };
 
-/* `a` and `b` have room for a number of each record; the result is in them, but for values that stay. */
+/* `a` and `b` have room for a number of each record, and behind that PLANES_SLACK bytes that can be read; the result is
+ * in them, but for values that stay. */
 struct sorted sort_records(const struct sort_input *in, const struct sort_partitions *partitions, uint64_t *a,
                            uint64_t *b);
 

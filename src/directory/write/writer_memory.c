@@ -114,8 +114,9 @@ static uint64_t writer_share_out(const struct writer_config *c, uint64_t memory,
     shared->scratch.fence_max = (size_t)(FENCE_ROOM_MIN + memory / FENCE_SHARE);
     uint64_t fixed = buffers * shared->data_buffer + n * (shared->index_buffer + writer_part_room(c)) +
                      shared->scratch.fence_max + LEAF_ENCODED_MAX + index_merge_bytes(1) + 3 * KEYS_CHUNK +
-                     SYSTEM_ROOM + block_writer_memory(c->value_size, c->block) + c->reserved + tables * PLANES_SLACK +
-                     values_writer_memory(c, shared->data_buffer) + writer_pivots_room(c) +
+                     SYSTEM_ROOM + block_writer_memory(c->value_size, c->block) + c->reserved +
+                     (tables + 2) * PLANES_SLACK + values_writer_memory(c, shared->data_buffer) +
+                     writer_pivots_room(c) +
                      (c->value_size < 0 ? (MEMTABLE_ROOM_MIN / c->block + 1) * BLOCK_LISTED : 0) +
                      (writer_encoders(c, threads) > 0 ? encoder_memory(c, writer_encoders(c, threads)) : 0);
     return memory > fixed ? writer_records(c, memory - fixed, (uint32_t)tables) : 0;

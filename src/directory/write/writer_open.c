@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include "directory/format/planes.h"
 #include "directory/write/writer_state.h"
 #include "io/io_format.h"
 
@@ -22,7 +23,7 @@ static int writer_open_shared(struct writer *w, const struct writer_config *c, u
             status = memtable_add_epochs(&w->table[w->tables], e);
     }
     for (int i = 0; i < 2 && status == DELTAFS_OK; i++)
-        status = memory_take(&w->memory, records * sizeof *w->sort[i], "sorting", &w->sort[i], e);
+        status = memory_take(&w->memory, records * sizeof *w->sort[i] + PLANES_SLACK, "sorting", &w->sort[i], e);
     if (status == DELTAFS_OK)
         status = block_writer_init(&w->shared.block, c->value_size, &c->strips, c->codec, c->block, &w->memory, e);
     if (status == DELTAFS_OK)
@@ -213,7 +214,7 @@ void writer_close_tables(struct writer *w)
     encoder_destroy(w->shared.encoder);
     w->shared.encoder = NULL;
     for (int i = 0; i < 2 && w->tables > 0; i++) {
-        memory_give(&w->memory, w->sort[i], w->table[0].capacity * sizeof *w->sort[i]);
+        memory_give(&w->memory, w->sort[i], w->table[0].capacity * sizeof *w->sort[i] + PLANES_SLACK);
         w->sort[i] = NULL;
     }
     for (uint32_t i = 0; i < w->tables; i++)
