@@ -138,7 +138,7 @@ DELTAFS_API int deltafs_select_open(deltafs_dir *dir, const struct deltafs_selec
  *  - If the rows of an epoch are too many to be ordered by key, they are ordered by table and row, as
  *    deltafs_fileindex_scan has them. Rows of the same key in the same epoch always are.
  *  - `part` and `parts`: pieces of tables are numbered instead of partitions.
- *  - All rows are read, also with `keys` or `and_keys`; deltafs_fileindex_get looks keys up.
+ *  - With `keys` or `and_keys`, keys are looked up only if they are few: less than one for 4096 rows of an epoch.
  *  - Files that were changed or cannot be read are left out, as damage is: at the end, deltafs_select_next returns the
  *    first error of deltafs_fileindex_scan, such as DELTAFS_ERR_CHANGED.
  * Each thread opens the index and its files; DELTAFS_ERR_CHANGED if files were indexed since `index` was opened, which

@@ -1,7 +1,25 @@
-/* The part of a select's thread that reads files of an index: the rows of a share of a table. */
+/* The part of a select's thread that reads files of an index: the rows of a share of a table; or, if there are few
+ * keys, the rows that the index has of them. */
 #include <stdlib.h>
 #include <string.h>
 #include "query/select.h"
+
+#define ROWS_EACH 4096 /* that are read in the time in which a key is looked up */
+
+/* What a thread reads. */
+struct reading {
+    struct worker *worker;
+    struct table_part part; /* its fields, and those that are wanted */
+    uint8_t *wanted;
+    struct error *damage;
+    struct buffer found; /* of a key: struct found_row */
+    size_t count;
+};
+
+struct found_row {
+    size_t table;
+    uint64_t row;
+};
 
 /* A deltafs_row_fn. */
 static int read_row(const struct deltafs_row *row, void *worker)
@@ -15,37 +33,106 @@ static int read_row(const struct deltafs_row *row, void *worker)
     return worker_take(&record, w);
 }
 
-/* Which fields the rows, or their test, need; freed by the caller. */
-static uint8_t *wanted_fields(const struct worker *w)
+/* Note which fields the rows, or their test, need. */
+static int reading_init(struct reading *r, struct worker *w, struct error *damage)
 {
     const deltafs_schema *schema = w->select->plan.schema;
     const uint8_t *bytes = w->eval.row.bytes; /* NULL: all */
-    uint8_t *wanted = malloc(w->select->files->fields + 1);
+    size_t fields = w->select->files->fields;
 
-    for (size_t i = 0; wanted && i < w->select->files->fields; i++)
-        wanted[i] = !bytes || bytes[deltafs_schema_field(schema, i)->offset];
-    return wanted;
+    *r = (struct reading){.worker = w, .damage = damage, .wanted = malloc(fields + 1)};
+    for (size_t i = 0; r->wanted && i < fields; i++)
+        r->wanted[i] = !bytes || bytes[deltafs_schema_field(schema, i)->offset];
+    return r->wanted ? DELTAFS_OK : error_no_memory(&w->error, fields, "columns");
+}
+
+static void reading_fini(struct reading *r)
+{
+    free(r->wanted);
+    buffer_fini(&r->found);
+}
+
+/* Keep the first message of what does not end the select. */
+static int reading_failed(struct reading *r, const struct error *e)
+{
+    if (e->status == DELTAFS_ERR_MEMORY)
+        r->worker->error = *e;
+    else if (r->damage->status == DELTAFS_OK)
+        *r->damage = *e;
+    return r->worker->error.status;
+}
+
+static int read_part(struct reading *r, int *stopped)
+{
+    struct error e = {.status = DELTAFS_OK};
+
+    r->part.wanted = r->wanted;
+    int status = fileindex_scan_part(r->worker->index, &r->part, read_row, r->worker, stopped, &e);
+    return status == DELTAFS_OK || *stopped ? r->worker->error.status : reading_failed(r, &e);
+}
+
+/* ---- Keys ---- */
+
+/* A deltafs_row_fn: note the row, whose columns may be others than those of the select. Each table of an index has a
+ * text of its own for its schema. */
+static int note_row(const struct deltafs_row *row, void *reading)
+{
+    struct reading *r = reading;
+    const struct select_files *f = r->worker->select->files;
+    struct deltafs_table_stat t = {.struct_size = sizeof t};
+    size_t i = f->first[r->worker->epoch];
+
+    while (deltafs_fileindex_table(r->worker->index, i, &t) == DELTAFS_OK && t.schema != row->schema)
+        i++;
+    if (buffer_reserve(&r->found, (r->count + 1) * sizeof(struct found_row), "rows", &r->worker->error) != DELTAFS_OK)
+        return 1;
+    ((struct found_row *)(void *)r->found.bytes)[r->count++] = (struct found_row){i, row->row};
+    return 0;
+}
+
+static int read_key(struct reading *r, uint64_t key, int *stopped)
+{
+    const struct select_files *f = r->worker->select->files;
+    const struct deltafs_range range = {r->worker->eval.batch.label, r->worker->eval.batch.label};
+    const struct found_row *found;
+    struct error e = {.status = DELTAFS_OK};
+
+    r->count = 0;
+    int status = deltafs_fileindex_get(r->worker->index, key, &range, note_row, r, stopped);
+    if (status != DELTAFS_OK && status != DELTAFS_ERR_NOT_FOUND) {
+        error_of_call(status, &e);
+        reading_failed(r, &e);
+    }
+    found = (const struct found_row *)(const void *)r->found.bytes;
+    for (size_t i = 0; i < r->count && !*stopped && r->worker->error.status == DELTAFS_OK; i++) {
+        r->part = (struct table_part){.table = found[i].table,
+                                      .from = found[i].row,
+                                      .end = found[i].row + 1,
+                                      .count = f->fields,
+                                      .field = f->table[found[i].table].field};
+        read_part(r, stopped);
+    }
+    return r->worker->error.status;
+}
+
+/* Whether it takes less time to look up the keys than to read an epoch. */
+static int has_few_keys(const struct deltafs_select *s, uint32_t epoch)
+{
+    return s->only.is_given && s->only.count < s->manifest->epoch[epoch].records / ROWS_EACH;
 }
 
 int worker_read_files(struct worker *w, struct error *damage)
 {
-    struct table_part part;
-    struct error e = {.status = DELTAFS_OK};
-    int stopped = 0;
+    const struct deltafs_select *s = w->select;
+    struct reading r;
+    int stopped = 0, status = reading_init(&r, w, damage);
 
-    if (!select_files_part(w->select->files, w->epoch, w->partition, &part))
-        return DELTAFS_OK;
-    uint8_t *wanted = wanted_fields(w);
-    part.wanted = wanted;
-    if (!wanted)
-        return error_no_memory(&w->error, w->select->files->fields, "columns");
-    int status = fileindex_scan_part(w->index, &part, read_row, w, &stopped, &e);
-    free(wanted);
-    if (stopped)
-        return w->error.status;
-    if (status == DELTAFS_ERR_MEMORY)
-        w->error = e;
-    else
-        *damage = e;
-    return w->error.status;
+    if (status == DELTAFS_OK && has_few_keys(s, w->epoch)) {
+        for (size_t i = 0; w->partition == 0 && i < s->only.count && status == DELTAFS_OK && !stopped; i++)
+            status = read_key(&r, s->only.key[i].number, &stopped);
+    } else if (status == DELTAFS_OK && select_files_part(s->files, w->epoch, w->partition, &r.part)) {
+        status = read_part(&r, &stopped);
+    }
+    reading_fini(&r);
+    return status;
 }

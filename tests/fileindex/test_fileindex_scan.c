@@ -205,6 +205,58 @@ static void test_many(void **state)
         free(file[i].key);
 }
 
+/* Few keys are looked up: their rows, in the order of keys, tables and rows. */
+static void test_few_keys(void **state)
+{
+    static const uint64_t keys[] = {3, 7, 99, 4711, UINT64_MAX};
+    struct rng r = rng_init(2618);
+    struct oracle file[3];
+    const char *index = unit_path("few");
+    const struct deltafs_key_list few = {.count = 5, .number = keys};
+    const struct deltafs_range range = {3, 3};
+    struct deltafs_select_options o = {
+        .struct_size = sizeof o, .where = "key != 7", .fields = "n", .range = &range, .keys = &few};
+    const struct deltafs_record *row = NULL;
+    uint8_t record[RECORD];
+    deltafs_fileindex *k;
+    deltafs_select *s;
+    size_t n = 0, at = 0;
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        file[i] = oracle_make(&r, unit_path("few.%zu", i), i < 2 ? 3 : 4, 20000, i);
+        for (size_t row_at = i; row_at < 20000; row_at += 4999)
+            file[i].key[row_at] = keys[row_at % 4];
+        oracle_write(&file[i]);
+        CHECK_IS(index_one(index, &file[i]), DELTAFS_OK);
+    }
+    CHECK_IS(deltafs_fileindex_open(index, NULL, &k), DELTAFS_OK);
+    CHECK_IS(deltafs_select_open_fileindex(k, &o, &s), DELTAFS_OK);
+    CHECK_IS(deltafs_select_next(s, &row, &n), DELTAFS_OK);
+    for (size_t i = 0; i < 5; i++)
+        for (size_t f = 0; f < 2; f++)
+            for (uint64_t j = 0; j < 20000; j++) {
+                if (file[f].key[j] != keys[i] || keys[i] == 7)
+                    continue;
+                oracle_record(&file[f], j, record);
+                CHECK(at < n && row[at].key == keys[i] && row[at].label == 3 && row[at].size == 4);
+                CHECK(memcmp(row[at++].value, record + 12, 4) == 0);
+            }
+    CHECK(at == n && n > 6);
+    CHECK_IS(deltafs_select_next(s, &row, &n), DELTAFS_OK);
+    CHECK_IS(n, 0);
+    CHECK_IS(deltafs_select_close(s), DELTAFS_OK);
+    /* What is wrong with a file is said, and the rows of the other are there. */
+    oracle_write(&file[1]);
+    int status;
+    uint64_t rows = count_rows(k, &o, &status);
+    CHECK_IS(status, DELTAFS_ERR_CHANGED);
+    CHECK(rows > 0 && rows < at);
+    CHECK_IS(deltafs_fileindex_close(k), DELTAFS_OK);
+    for (size_t i = 0; i < 3; i++)
+        free(file[i].key);
+}
+
 /* All shares of tables together are all rows, in order. */
 static void test_shares(void **state)
 {
@@ -302,13 +354,10 @@ static void test_indexed_meanwhile(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_scan),
-                                       cmocka_unit_test(test_padding),
-                                       cmocka_unit_test(test_changed),
-                                       cmocka_unit_test(test_shares),
-                                       cmocka_unit_test(test_many),
-                                       cmocka_unit_test(test_fault),
-                                       cmocka_unit_test(test_indexed_meanwhile)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_scan),    cmocka_unit_test(test_padding),
+                                       cmocka_unit_test(test_changed), cmocka_unit_test(test_shares),
+                                       cmocka_unit_test(test_many),    cmocka_unit_test(test_few_keys),
+                                       cmocka_unit_test(test_fault),   cmocka_unit_test(test_indexed_meanwhile)};
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) != 0;
 }
