@@ -1,15 +1,16 @@
 /* The structures of a namespace: a byte (1: the lines of a text get right checksums; the kind times 2), then a record
- * of an entry, or a file NAMESPACE, SNAPSHOT or PIN. */
+ * of an entry, or a file NAMESPACE, SNAPSHOT, PIN or COMPACTED. */
 #include <stdlib.h>
 #include <string.h>
 #include "fuzz_target.h"
 #include "mem_io.h"
+#include "namespace/compacted.h"
 #include "namespace/head.h"
 #include "namespace/pin.h"
 #include "namespace/registry.h"
 #include "structures.h"
 
-enum { ENTRY, HEAD, SNAPSHOT, PIN, KINDS };
+enum { ENTRY, HEAD, SNAPSHOT, PIN, COMPACTED, KINDS };
 
 static void try_entry(const uint8_t *bytes, size_t n)
 {
@@ -39,6 +40,8 @@ static void check_layers(const struct layers *l)
         for (size_t k = 0; k < layer->inputs; k++)
             FUZZ_CHECK(layer->input[k] < i);
         FUZZ_CHECK(layer->path || layer->tables == 0);
+        for (size_t k = 0; k < layer->tables; k++)
+            FUZZ_CHECK(layer->table[k].from <= layer->table[k].limit);
     }
 }
 
@@ -77,12 +80,26 @@ static int try_pin(struct io *io, struct error *e)
     return status;
 }
 
+/* The tables are in the order in which they are searched. */
+static int try_compacted(struct io *io, struct error *e)
+{
+    struct compacted c;
+    int status = compacted_read(io, "/n", &c, e);
+
+    for (size_t i = 1; status == DELTAFS_OK && i < c.count; i++)
+        FUZZ_CHECK(c.table[i - 1].number <= c.table[i].number);
+    compacted_fini(&c);
+    return status;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
-    static const char *const path[] = {
-        [HEAD] = "/n/NAMESPACE", [SNAPSHOT] = "/r/s/SNAPSHOT", [PIN] = "/n/PIN.00000000-0000-0000-0000-000000000001"};
-    static int (*const read[])(struct io * io,
-                               struct error * e) = {[HEAD] = try_head, [SNAPSHOT] = try_snapshot, [PIN] = try_pin};
+    static const char *const path[] = {[HEAD] = "/n/NAMESPACE",
+                                       [SNAPSHOT] = "/r/s/SNAPSHOT",
+                                       [PIN] = "/n/PIN.00000000-0000-0000-0000-000000000001",
+                                       [COMPACTED] = "/n/COMPACTED"};
+    static int (*const read[])(struct io * io, struct error * e) = {
+        [HEAD] = try_head, [SNAPSHOT] = try_snapshot, [PIN] = try_pin, [COMPACTED] = try_compacted};
     static struct mem_io files;
     struct fuzz_input in = {bytes, n};
     uint64_t mode = fuzz_number(&in, 1), kind = mode / 2 % KINDS;
