@@ -368,10 +368,10 @@ struct deltafs_namespace_compacted {
  * Any number of processes can use the namespace meanwhile, and change it. What they commit is not lost, and stays in
  * their tables until the next compaction. Those that open the namespace later read the new table instead of the old
  * ones. It takes effect at once, when all is written; if it fails or is killed, nothing changes.
- * deltafs_namespace_collect removes the old tables, unless a snapshot needs them; a process that has had the namespace
- * open since before then gets an error when it reads them, and has to open it again. A table with one commit alone is
- * left as it is. `out` may be NULL. Not collective; thread-safe. Of the options, it uses those of the environment.
- * DELTAFS_ERR_BUSY: the namespace is being collected just now. */
+ * deltafs_namespace_collect removes the old tables, unless a snapshot needs them. A process that has had the namespace
+ * open for reading since before then may get DELTAFS_ERR_CHANGED, and has to open it again. A table with one commit
+ * alone is left as it is. `out` may be NULL. Not collective; thread-safe. Of the options, it uses those of the
+ * environment. DELTAFS_ERR_BUSY: the namespace is being collected just now. */
 DELTAFS_API int deltafs_namespace_compact(const char *path, struct deltafs_namespace_compacted *out);
 
 #ifdef __cplusplus

@@ -83,11 +83,11 @@ int compacted_read(struct io *io, const char *path, struct compacted *out, struc
     return status;
 }
 
-int compacted_has_changed(struct io *io, const char *path, const struct compacted *c)
+int compacted_has_changed(struct io *io, const char *path, const uint8_t uuid[16])
 {
     struct compacted now;
     int status = compacted_read(io, path, &now, error_ignored());
-    int has_changed = status == DELTAFS_OK && memcmp(now.uuid, c->uuid, sizeof now.uuid) != 0;
+    int has_changed = status == DELTAFS_OK && memcmp(now.uuid, uuid, sizeof now.uuid) != 0;
 
     compacted_fini(&now);
     return has_changed;

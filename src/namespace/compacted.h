@@ -21,8 +21,8 @@ struct compacted {
 void compacted_fini(struct compacted *c);
 /* Read the file; that there is none is no error. */
 int compacted_read(struct io *io, const char *path, struct compacted *out, struct error *e);
-/* Whether the file is another one by now. */
-int compacted_has_changed(struct io *io, const char *path, const struct compacted *c);
+/* Whether the file is of another compaction by now. */
+int compacted_has_changed(struct io *io, const char *path, const uint8_t uuid[16]);
 /* The label up to which a table is replaced, or 0. */
 uint64_t compacted_limit(const struct compacted *c, uint64_t number);
 /* Add a table, before writing; in any order. */

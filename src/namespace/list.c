@@ -142,6 +142,7 @@ static int next_record(deltafs_namespace_list *l, struct source *s)
     s->bytes = NULL;
     do {
         status = error_of_call(deltafs_iter_next(s->iter, &record), &l->ns->error);
+        status = tables_explain(&l->ns->tables, s->table, status, &l->ns->error);
         if (status != DELTAFS_OK || !record)
             return status;
         status = table_decode(s->table, record, &entry, &l->ns->error);
@@ -167,7 +168,7 @@ static int add_source(deltafs_namespace_list *l, struct table *table, const stru
     l->sources++;
     s->reader->users++;
     status = error_of_call(iter_open_by_key(s->reader->dir, low, low | UINT32_MAX, &s->iter), &l->ns->error);
-    return status == DELTAFS_OK ? next_record(l, s) : status;
+    return status == DELTAFS_OK ? next_record(l, s) : tables_explain(&l->ns->tables, s->table, status, &l->ns->error);
 }
 
 static int add_shared(deltafs_namespace_list *l, const struct folder *folder)

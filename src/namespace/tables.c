@@ -248,9 +248,11 @@ static int check_compacted(struct tables *t, const char *path, const struct comp
 
 static int open_once(struct tables *t, const struct opening *o, struct compacted *c, struct error *e)
 {
-    *t = (struct tables){0};
+    *t = (struct tables){.io = o->io, .path = o->is_all ? NULL : o->path};
     *c = (struct compacted){.table = NULL};
-    int status = o->path && !o->is_all ? compacted_read(o->io, o->path, c, e) : DELTAFS_OK;
+    int status = t->path ? compacted_read(o->io, o->path, c, e) : DELTAFS_OK;
+
+    memcpy(t->compacted, c->uuid, sizeof t->compacted);
 
     if (status == DELTAFS_OK && o->path)
         status = add_own(t, o->io, o->path, o->own, c, e);
@@ -272,7 +274,7 @@ static int open_all(struct tables *t, const struct opening *o, struct error *e)
 
     do {
         status = open_once(t, o, &c, e);
-        has_changed = o->path && !o->is_all && compacted_has_changed(o->io, o->path, &c);
+        has_changed = t->path && compacted_has_changed(t->io, t->path, t->compacted);
         compacted_fini(&c);
         if (has_changed)
             tables_fini(t);
@@ -328,6 +330,14 @@ int table_decode(const struct table *table, const struct deltafs_record *record,
                      table_path(path, table->path, table->number, ""), (unsigned long long)record->key);
 }
 
+int tables_explain(const struct tables *t, const struct table *table, int status, struct error *e)
+{
+    if (status != DELTAFS_ERR_DAMAGED || !t->path || table->path != t->path ||
+        !compacted_has_changed(t->io, t->path, t->compacted))
+        return status;
+    return error_set(e, DELTAFS_ERR_CHANGED, "%s: was compacted, and then tables were removed; open it again", t->path);
+}
+
 static int table_get(struct tables *t, size_t i, const struct entry_name *name, tables_fn *fn, void *arg,
                      struct error *e)
 {
@@ -340,6 +350,7 @@ static int table_get(struct tables *t, size_t i, const struct entry_name *name, 
     if (status != DELTAFS_OK || !reader)
         return status;
     status = error_of_call(deltafs_get(reader->dir, name->key, table_epochs(table), &records), e);
+    status = tables_explain(t, table, status, e);
     if (status == DELTAFS_ERR_NOT_FOUND)
         status = DELTAFS_OK;
     for (size_t k = 0; status == DELTAFS_OK && records && k < records->count; k++) {

@@ -28,6 +28,9 @@ struct tables {
     struct table *table; /* by number */
     size_t count, capacity;
     uint64_t last_label; /* the highest of all */
+    struct io *io;
+    const char *path;      /* of the namespace itself; NULL: there are layers only, or all was opened */
+    uint8_t compacted[16]; /* the UUID of its compaction */
 };
 
 /* Open all tables of the namespace at `path` (NULL: none), that of this writer (0: none), and those of the layers;
@@ -56,6 +59,9 @@ static inline int table_has_epoch(const struct table *table, uint64_t label)
 {
     return label >= table->epochs.first && label <= table->epochs.last;
 }
+
+/* The status of a call that has read a table: if that was removed after a compaction, DELTAFS_ERR_CHANGED. */
+int tables_explain(const struct tables *t, const struct table *table, int status, struct error *e);
 
 /* Decode a record of a table. */
 int table_decode(const struct table *table, const struct deltafs_record *record, struct entry *out, struct error *e);

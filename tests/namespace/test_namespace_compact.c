@@ -234,13 +234,16 @@ static void snapshots_stay(void **state)
 static void old_tables_go(void **state)
 {
     const char *path = unit_path("go");
+    struct deltafs_namespace_stat st = {.struct_size = sizeof st};
     char name[32];
-    deltafs_namespace *reader;
+    deltafs_namespace *reader, *late;
+    deltafs_namespace_list *list = NULL;
 
     (void)state;
     close_ns(new_ns("go"));
     fill(path);
     reader = open_ns(path, O_RDONLY);
+    late = open_ns(path, O_RDONLY);
     check_filled(reader);
     compact(path);
     CHECK_IS(deltafs_snapshot_publish(path, named("go")), DELTAFS_OK);
@@ -248,6 +251,11 @@ static void old_tables_go(void **state)
     CHECK_IS(count_tables(path, name), 1);
     check_path(path);
     check_path(named("go"));
+    /* A reader that has not read yet finds no table any more. */
+    CHECK_IS(deltafs_namespace_stat(late, "/all", 0, &st), DELTAFS_ERR_CHANGED);
+    assert_non_null(strstr(deltafs_errmsg(NULL), "open it again"));
+    CHECK_IS(deltafs_namespace_list_open(late, "/", &list), DELTAFS_ERR_CHANGED);
+    close_ns(late);
     close_ns(reader);
     CHECK_IS(deltafs_snapshot_withdraw(named("go")), DELTAFS_OK);
 }
