@@ -72,7 +72,7 @@ int target_open_directory(const char *path, deltafs_dir **out)
     if (status != DELTAFS_OK && status != DELTAFS_ERR_NOT_FOUND && target_is_logical(path))
         return text_fail(EXIT_TROUBLE,
                          "%s: a logical file, which has no records; read it by 'deltafs cat' or 'cp', or make an "
-                         "index for 'get' by 'deltafs-mpi index'",
+                         "index for 'get' and 'select' by 'deltafs-mpi index'",
                          path);
     return text_of_call(status);
 }
