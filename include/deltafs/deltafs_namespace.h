@@ -336,6 +336,37 @@ DELTAFS_API int deltafs_snapshot_paths_next(deltafs_snapshot_paths *paths, const
 /* Free the list; NULL is fine. Can be called at any time. */
 DELTAFS_API int deltafs_snapshot_paths_close(deltafs_snapshot_paths *paths);
 
+/* ---- Verifying and repairing ---- */
+
+/* Verify each table of the namespace at `path`, and the bytes of files, as deltafs_verify does a directory; that all
+ * folders can be listed; and that the bytes of all files are there. A message about a name begins with "PATH:/NAME: ".
+ * What snapshots need alone is verified as far as it is in the tables. `out` gets the sums of all tables. `fn` and
+ * `out` may be NULL. DELTAFS_ERR_DAMAGED if there is damage, or the first other error; *out is set then too, but not if
+ * there is no namespace: DELTAFS_ERR_NOT_FOUND, DELTAFS_ERR_NOT_DELTAFS. Not collective; thread-safe. */
+DELTAFS_API int deltafs_namespace_verify(const char *path, deltafs_damage_fn fn, void *arg,
+                                         struct deltafs_verify_counts *out);
+
+/* Repair each table of the namespace at `path` as deltafs_repair does a directory, with the same reports and errors,
+ * and go on with the others if one cannot be repaired. Then report the folders and files that have lost something. Of
+ * the options, `has_label` and `has_drop_from` are DELTAFS_ERR_INVALID: repair that table by itself. Not collective. */
+DELTAFS_API int deltafs_namespace_repair(const char *path, const struct deltafs_repair_options *options,
+                                         deltafs_repair_fn fn, void *arg);
+
+struct deltafs_namespace_info {
+    size_t struct_size;    /* see convention 7 of deltafs.h */
+    char uuid[37];         /* a text */
+    int is_compacted;      /* whether it ever was */
+    uint64_t layers;       /* below it */
+    uint64_t pins;         /* of snapshots, and of namespaces on top */
+    uint64_t tables;       /* that have records, or bytes of files */
+    uint64_t records;      /* of names, with those that newer ones replace */
+    uint64_t bytes_stored; /* of these records */
+    uint64_t data_stored;  /* of the bytes of files, with those that are not needed any more */
+};
+
+/* What the namespace at `path` consists of. No names are read. The errors are those of opening it. Thread-safe. */
+DELTAFS_API int deltafs_namespace_info(const char *path, struct deltafs_namespace_info *out);
+
 /* ---- Collecting and compacting ---- */
 
 struct deltafs_namespace_collected {

@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "base/coding.h"
 #include "base/number.h"
 #include "namespace/compacted.h"
@@ -90,6 +91,16 @@ static const struct deltafs_range *table_epochs(const struct table *table)
     return table_is_limited(table) || table->epochs.first > 0 ? &table->epochs : NULL;
 }
 
+int table_is_empty(const char *directory, int status)
+{
+    char copy[PATH_ROOM];
+
+    if (status != DELTAFS_ERR_NOT_DELTAFS)
+        return status == DELTAFS_ERR_NOT_FOUND;
+    /* Otherwise something was committed, and MANIFEST is lost. */
+    return access(io_path_in(copy, directory, MANIFEST_COPY_NAME), F_OK) != 0;
+}
+
 /* Open what is committed by now. A table that was just made, or whose writer died before its first commit, has
  * nothing. Of a layer's there must be what the layer has of it. */
 static int table_open(struct tables *t, struct table *table, struct error *e)
@@ -101,10 +112,12 @@ static int table_open(struct tables *t, struct table *table, struct error *e)
     if (table->epochs.last == 0 || table->epochs.first > table->epochs.last)
         return DELTAFS_OK; /* of this table a layer has bytes of files only */
     int status = reader_create(t, table, &r, e);
-    if (!table_is_limited(table) && (status == DELTAFS_ERR_NOT_DELTAFS || status == DELTAFS_ERR_NOT_FOUND))
+    if (!table_is_limited(table) && table_is_empty(table_path(path, table->path, table->number, ""), status))
         return DELTAFS_OK;
+    if (status == DELTAFS_ERR_NOT_DELTAFS)
+        e->status = DELTAFS_ERR_DAMAGED;
     if (status != DELTAFS_OK)
-        return status;
+        return e->status;
     int has_label = deltafs_last_label(r->dir, &label) == DELTAFS_OK;
     if (table_is_limited(table) && label < table->epochs.last)
         status = error_set(e, DELTAFS_ERR_DAMAGED, "%s: has lost epochs that a snapshot has",

@@ -46,6 +46,10 @@ int tables_list(struct io *io, const char *path, uint64_t **number, size_t *coun
 /* The folder of a table; `suffix` is "" or TABLE_DATA. */
 char *table_path(char path[PATH_ROOM], const char *folder, uint64_t number, const char *suffix);
 
+/* Whether a directory of a table that could not be opened, with this status, has nothing: it does not exist, or its
+ * writer died before the first commit. */
+int table_is_empty(const char *directory, int status);
+
 /* This table has committed something. */
 void tables_note_commit(struct tables *t, uint64_t number);
 void tables_note_data(struct tables *t, uint64_t number);

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <deltafs/deltafs_namespace.h>
 #include "tools/attribute_text.h"
 #include "tools/cmd.h"
 #include "tools/target.h"
@@ -123,8 +124,32 @@ static int info_print(const char *path, int is_json, deltafs_fileindex *index)
     return EXIT_OK;
 }
 
+static int info_namespace(const char *path, int is_json)
+{
+    struct deltafs_namespace_info i = {.struct_size = sizeof i};
+    struct report r = {.is_json = is_json};
+    int code = text_of_call(deltafs_namespace_info(path, &i));
+
+    if (code != EXIT_OK)
+        return code;
+    fputs(is_json ? "{" : "", stdout);
+    report_text(&r, "kind", "kind", "namespace");
+    report_text(&r, "UUID", "uuid", i.uuid);
+    report_number(&r, "layers below", "layers", i.layers);
+    report_number(&r, "pins", "pins", i.pins);
+    report_number(&r, "tables", "tables", i.tables);
+    report(&r, NULL, "is_compacted", i.is_compacted ? "true" : "false");
+    report_number(&r, "records of names", "records", i.records);
+    report_number(&r, "bytes stored", "bytes_stored", i.bytes_stored);
+    report_number(&r, "bytes of files", "data_stored", i.data_stored);
+    fputs(is_json ? "\n}\n" : "", stdout);
+    return EXIT_OK;
+}
+
 static int info_one(void *values, const char *path)
 {
+    if (target_is_namespace(path))
+        return info_namespace(path, *(int *)values);
     deltafs_fileindex *index;
     int found = target_open_index(path, &index), code = found;
 
@@ -139,10 +164,10 @@ static const struct command_option options[] = {{"json", 0, NULL, "for programs"
 
 const struct command cmd_info = {
     .name = "info",
-    .usage = "DIR|FILE [OPTION...]",
+    .usage = "DIR|FILE|NS [OPTION...]",
     .text = "Print a directory's schema, epochs, records, bytes and attributes; of a logical file, what stat\n"
-            "    prints; of an index, its files.",
-    .missing = "one DIR or FILE must be given",
+            "    prints; of an index, its files; of a namespace, its tables, records and bytes.",
+    .missing = "one DIR, FILE or NS must be given",
     .least = 1,
     .most = 1,
     .size = sizeof(int),

@@ -1,5 +1,6 @@
 /* deltafs repair: lists what can be repaired, and with --apply repairs it. If there is nothing, it verifies. */
 #include <inttypes.h>
+#include <deltafs/deltafs_namespace.h>
 #include "tools/cmd.h"
 #include "tools/interrupt.h"
 #include "tools/target.h"
@@ -37,6 +38,15 @@ static int repair_nothing(const char *path)
     return EXIT_OK;
 }
 
+typedef int repair_fn(const char *path, const struct deltafs_repair_options *options, deltafs_repair_fn fn, void *arg);
+
+static repair_fn *repair_function(const char *path)
+{
+    if (target_is_namespace(path))
+        return deltafs_namespace_repair;
+    return target_is_logical(path) ? deltafs_logical_repair : deltafs_repair;
+}
+
 static int repair_one(void *values, const char *path)
 {
     struct repair *r = values;
@@ -55,7 +65,7 @@ static int repair_one(void *values, const char *path)
         return target_refuse_empty();
     if (r->is_applied)
         interrupt_say("repair: interrupted; nothing that was there is lost: run the same command again");
-    int status = (target_is_logical(path) ? deltafs_logical_repair : deltafs_repair)(path, &options, repair_report, r);
+    int status = repair_function(path)(path, &options, repair_report, r);
     interrupt_end();
     if (r->count > 0 && options.dry_run)
         text_say("%s: nothing is changed yet; the same command with --apply does %s", path,
@@ -79,9 +89,9 @@ static const struct command_option options[] = {
 
 const struct command cmd_repair = {
     .name = "repair",
-    .usage = "DIR|FILE [OPTION...]",
+    .usage = "DIR|FILE|NS [OPTION...]",
     .text = "List what can be repaired: data of a job that died, and damage; exits with 1 if there is any.",
-    .missing = "one DIR or FILE must be given",
+    .missing = "one DIR, FILE or NS must be given",
     .least = 1,
     .most = 1,
     .size = sizeof(struct repair),

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <deltafs/deltafs_namespace.h>
 #include "tools/cmd.h"
 #include "tools/continuity.h"
 #include "tools/progress.h"
@@ -113,6 +114,13 @@ static uint64_t reading_bytes(void *arg)
     return deltafs_io_stat(r->dir, &io) == DELTAFS_OK ? io.bytes_read - r->before : 0;
 }
 
+static void say_counts(const char *path, const struct deltafs_verify_counts *n)
+{
+    text_say("%s: %" PRIu64 " record%s in %" PRIu64 " block%s and %" PRIu64 " lea%s read, %" PRIu64 " damage%s", path,
+             n->records, text_plural(n->records), n->blocks, text_plural(n->blocks), n->leaves,
+             n->leaves == 1 ? "f" : "ves", n->damages, text_plural(n->damages));
+}
+
 /* Returns the exit code. */
 static int verify_directory(struct verify *v, const char *path)
 {
@@ -134,9 +142,7 @@ static int verify_directory(struct verify *v, const char *path)
     int status = deltafs_verify(d, verify_damage, v, &n);
     progress_end(&bar);
     verify_finish(v, status);
-    text_say("%s: %" PRIu64 " record%s in %" PRIu64 " block%s and %" PRIu64 " lea%s read, %" PRIu64 " damage%s", path,
-             n.records, text_plural(n.records), n.blocks, text_plural(n.blocks), n.leaves, n.leaves == 1 ? "f" : "ves",
-             n.damages, text_plural(n.damages));
+    say_counts(path, &n);
     if (deltafs_stat(d, &stat) == DELTAFS_OK && !stat.is_closed)
         text_say("%s: not closed: it is being written, or its writer died; committed epochs are not affected", path);
     if (v->is_continuity)
@@ -166,6 +172,11 @@ static int verify_logical(struct verify *v, const char *path)
     return EXIT_OK;
 }
 
+static int refuse_continuity(const char *path)
+{
+    return text_fail(EXIT_USAGE, "verify: --continuity is for directories with records; %s is none", path);
+}
+
 /* An index, and that it is right about its files. */
 static int verify_index(struct verify *v, deltafs_fileindex *index, const char *path)
 {
@@ -186,9 +197,24 @@ static int verify_index(struct verify *v, deltafs_fileindex *index, const char *
     return status == DELTAFS_OK ? EXIT_OK : EXIT_TROUBLE;
 }
 
+static int verify_namespace(struct verify *v, const char *path)
+{
+    struct deltafs_verify_counts n = {.struct_size = sizeof n};
+    int status = deltafs_namespace_verify(path, verify_damage, v, &n);
+
+    verify_finish(v, status);
+    say_counts(path, &n);
+    return status == DELTAFS_OK ? EXIT_OK : EXIT_TROUBLE;
+}
+
 static int verify_one(void *values, const char *path)
 {
     struct verify *v = values;
+
+    if (target_is_namespace(path)) {
+        int code = verify_namespace(v, path);
+        return v->is_continuity ? refuse_continuity(path) : code;
+    }
     int is_logical = target_is_logical(path), verified = is_logical ? verify_logical(v, path) : EXIT_OK;
     deltafs_fileindex *index;
     int code = target_open_index(path, &index);
@@ -198,7 +224,7 @@ static int verify_one(void *values, const char *path)
     else if (code == EXIT_OK && !is_logical)
         code = verify_directory(v, path);
     if ((index || is_logical) && v->is_continuity)
-        code = text_fail(EXIT_USAGE, "verify: --continuity is for directories with records; %s is none", path);
+        code = refuse_continuity(path);
     return verified != EXIT_OK ? verified : code;
 }
 
@@ -217,10 +243,10 @@ static const struct command_option options[] = {
     {0}};
 
 const struct command cmd_verify = {.name = "verify",
-                                   .usage = "DIR|FILE... [OPTION...]",
+                                   .usage = "DIR|FILE|NS... [OPTION...]",
                                    .text =
                                        "Read everything, check the checksums, and list the first damages of each file.",
-                                   .missing = "DIR or FILE is missing",
+                                   .missing = "DIR, FILE or NS is missing",
                                    .least = 1,
                                    .size = sizeof(struct verify),
                                    .option = options,

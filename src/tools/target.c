@@ -52,6 +52,14 @@ int target_is_logical(const char *path)
     return deltafs_kind(path, &kind) == DELTAFS_OK && kind == 'f';
 }
 
+int target_is_namespace(const char *path)
+{
+    char name[PATH_MAX];
+    struct stat st;
+
+    return snprintf(name, sizeof name, "%s/NAMESPACE", path) < (int)sizeof name && stat(name, &st) == 0;
+}
+
 int target_refuse(const char *path, enum target_kind kind)
 {
     const char *what = "a plain file, not a logical one; use it as it is";

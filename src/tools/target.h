@@ -67,6 +67,9 @@ const char *target_word(const struct target *t);
 /* Whether there is a logical file; anything else, trouble too, is none, and says nothing. */
 int target_is_logical(const char *path);
 
+/* Whether there is a namespace. */
+int target_is_namespace(const char *path);
+
 /* Print all that is known about an open target. */
 void target_report(struct report *r, const struct target *t);
 

@@ -43,6 +43,36 @@ static void opening(void **state)
     CHECK_IS(deltafs_namespace_mkdir(NULL, "/a", 0700), DELTAFS_ERR_INVALID);
 }
 
+static void verify_and_repair(void **state)
+{
+    struct deltafs_verify_counts n = {.struct_size = sizeof n};
+    struct deltafs_namespace_info info = {.struct_size = sizeof info};
+    struct deltafs_repair_options o = {.struct_size = sizeof o, .has_label = 1};
+    const char *path = unit_path("verified"), *none = unit_path("none");
+    deltafs_namespace *ns = new_ns("verified");
+
+    (void)state;
+    put_file(ns, "/a", "text");
+    CHECK_IS(deltafs_namespace_mkdir(ns, "/b", 0700), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_commit(ns), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_verify(path, NULL, NULL, &n), DELTAFS_OK);
+    CHECK(n.records == 3 && n.damages == 0);
+    CHECK_IS(deltafs_namespace_info(path, &info), DELTAFS_OK);
+    CHECK(info.tables == 1 && info.records == 2 && info.pins == 0 && info.layers == 0 && !info.is_compacted);
+    CHECK(info.bytes_stored > 0 && info.data_stored > 0 && strlen(info.uuid) == 36);
+    CHECK_IS(deltafs_namespace_repair(path, NULL, NULL, NULL), DELTAFS_ERR_BUSY);
+    close_ns(ns);
+    CHECK_IS(deltafs_namespace_repair(path, NULL, NULL, NULL), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_repair(path, &o, NULL, NULL), DELTAFS_ERR_INVALID);
+    CHECK_IS(deltafs_namespace_verify(none, NULL, NULL, &n), DELTAFS_ERR_NOT_FOUND);
+    CHECK_IS(deltafs_namespace_repair(none, NULL, NULL, NULL), DELTAFS_ERR_NOT_FOUND);
+    CHECK_IS(deltafs_namespace_info(none, &info), DELTAFS_ERR_NOT_FOUND);
+    CHECK_IS(deltafs_namespace_verify(unit_path("."), NULL, NULL, &n), DELTAFS_ERR_NOT_DELTAFS);
+    CHECK_IS(deltafs_namespace_verify("", NULL, NULL, &n), DELTAFS_ERR_INVALID);
+    CHECK_IS(deltafs_namespace_repair(NULL, NULL, NULL, NULL), DELTAFS_ERR_INVALID);
+    CHECK_IS(deltafs_namespace_info(path, NULL), DELTAFS_ERR_INVALID);
+}
+
 /* What the environment says of directories does not make a table another than all others. */
 static void options_of_directories(void **state)
 {
@@ -468,12 +498,19 @@ static void truncated_when_opened(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(opening),         cmocka_unit_test(options_of_directories),
-                                       cmocka_unit_test(damaged_head),    cmocka_unit_test(error_numbers),
-                                       cmocka_unit_test(paths),           cmocka_unit_test(links_after_paths),
-                                       cmocka_unit_test(root_attributes), cmocka_unit_test(open_files),
-                                       cmocka_unit_test(commits_of_data), cmocka_unit_test(large_files),
-                                       cmocka_unit_test(largest_file),    cmocka_unit_test(truncated_when_opened)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(opening),
+                                       cmocka_unit_test(options_of_directories),
+                                       cmocka_unit_test(damaged_head),
+                                       cmocka_unit_test(error_numbers),
+                                       cmocka_unit_test(paths),
+                                       cmocka_unit_test(links_after_paths),
+                                       cmocka_unit_test(root_attributes),
+                                       cmocka_unit_test(open_files),
+                                       cmocka_unit_test(commits_of_data),
+                                       cmocka_unit_test(large_files),
+                                       cmocka_unit_test(largest_file),
+                                       cmocka_unit_test(truncated_when_opened),
+                                       cmocka_unit_test(verify_and_repair)};
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -108,9 +108,9 @@ wrong "key '-5' is no number" get "$work/d" -5
 wrong "unknown option '--\x1b[31m'" get "$work/d" "$(printf -- '--\033[31m')"
 wrong "one DIR must be given" scan "$work/d" "$work/d"
 for command in info repair; do
-    wrong "one DIR or FILE must be given" $command "$work/d" "$work/d"
+    wrong "one DIR, FILE or NS must be given" $command "$work/d" "$work/d"
 done
-wrong "DIR or FILE is missing" verify
+wrong "DIR, FILE or NS is missing" verify
 for command in stat cat cp flatten rm run; do
     wrong "deltafs help $command" $command
     wrong "deltafs help $command" $command "$work/d" --frobnicate

@@ -1,0 +1,132 @@
+#!/bin/sh
+# deltafs verify, repair and info of a namespace, with damage in each kind of its files.
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/cli_lib.sh"
+export DELTAFS_SYNC=none
+cd "$work" || exit 99
+
+case $deltafs in /*) ;; *) deltafs=$OLDPWD/$deltafs ;; esac
+
+# finds CODE COMMAND [OPTION]: what the command does with the namespace c.
+finds() { expect "$1" "$deltafs" "$2" c ${3:+"$3"}; }
+
+# says_out TEXT: the last command printed this on standard output.
+says_out() { grep -qF -- "$1" out || fail "the output lacks '$1': $(cat out err)"; }
+
+# A table with names, and its data; a second one, of a writer that came later.
+head -c 700000 /dev/urandom >large
+echo text >small
+"$deltafs" ns create n || fail "no namespace"
+"$deltafs" ns mkdir n:/d || fail "no folder"
+"$deltafs" cp large n:/d/large || fail "no file"
+"$deltafs" cp small n:/small || fail "no file"
+table=$(cd n && echo t????????????????)
+
+# again: a copy without damage, c.
+again() { rm -rf c && cp -r n c; }
+
+# damage FILE OFFSET
+damage() { printf '\377\376\375\374' | dd of="c/$1" bs=1 seek="$2" conv=notrunc status=none; }
+
+again
+finds 0 verify
+says_out "c: 8 records in"
+says_out ", 0 damages"
+finds 0 repair
+says_out "c: nothing to repair"
+finds 0 info
+says_out "tables          1"
+says_out "pins            0"
+finds 0 info --json
+says_out '"kind": "namespace"'
+says_out '"records": 3,'
+expect 3 "$deltafs" verify missing
+expect 2 "$deltafs" verify --continuity c
+says "--continuity is for directories"
+expect 3 "$deltafs" repair --drop-from 1 c
+says "repair the table that needs it by itself"
+
+# What is stored twice is repaired, first shown and then done: MANIFEST, lost or damaged, of names and of bytes.
+for where in $table $table.data; do
+    for how in lost damaged; do
+        again
+        if [ $how = lost ]; then rm "c/$where/MANIFEST"; else damage "$where/MANIFEST" 20; fi
+        expect 3 "$deltafs" cat c:/small
+        finds 3 verify
+        says "c/$where"
+        finds 1 repair
+        says_out "it is restored from MANIFEST.copy"
+        says_out "nothing is changed yet"
+        finds 3 verify
+        finds 0 repair --apply
+        finds 0 verify
+        expect 0 "$deltafs" cat c:/small
+        same out small "a repaired namespace has other bytes"
+    done
+done
+again
+damage "$table/00/p00000000.index" $(($(wc -c <"c/$table/00/p00000000.index") - 8))
+finds 3 verify
+finds 1 repair
+finds 0 repair --apply
+finds 0 verify
+
+# What is stored once is lost, and the names that have lost something are named. Nothing else is.
+again
+damage "$table.data/00/p00000000.data" 300000
+finds 3 verify
+says "c:/d/large: its bytes cannot all be read: "
+grep -q small err && fail "/small is sound: $(cat err)"
+finds 3 repair
+says "cannot be repaired: c:/d/large: its bytes cannot all be read: "
+finds 3 repair --apply
+says "cannot be repaired: c:/d/large: its bytes cannot all be read: "
+again
+damage "$table/00/p00000000.data" 60
+finds 3 verify
+says "c:/: its names cannot all be read: "
+finds 3 repair
+says "cannot be repaired: c:/: its names cannot all be read: "
+again
+rm -r "c/$table.data"
+finds 3 verify
+says "c:/small: its bytes cannot all be read: "
+says "c:/d/large: its bytes cannot all be read: "
+says_out ", 2 damages"
+
+# The texts in the folder.
+again
+damage NAMESPACE 20
+finds 3 verify
+says "c/NAMESPACE: damaged at offset 0"
+says_out "c: 8 records in"
+finds 3 repair --apply
+says "cannot be repaired: c/NAMESPACE"
+again
+expect 0 "$deltafs" snapshot --registry reg publish c s
+damage "$(cd c && echo PIN.*)" 60
+finds 3 verify
+says "PIN."
+finds 3 repair
+says "cannot be repaired: c/PIN."
+again
+expect 0 "$deltafs" ns compact c
+finds 0 verify
+finds 0 info --json
+says_out '"is_compacted": '
+damage COMPACTED 20
+finds 3 verify
+says "c/COMPACTED: damaged at offset 0"
+finds 3 repair
+says "cannot be repaired: c/COMPACTED"
+
+# What a writer that died had not committed goes, and nothing is lost.
+again
+printf x >>"c/$table/00/p00000000.data"
+finds 0 verify
+finds 1 repair
+says_out "is truncated"
+finds 0 repair --apply
+finds 0 repair
+expect 0 "$deltafs" cat c:/d/large
+same out large "a repaired namespace has other bytes"
