@@ -21,8 +21,10 @@
 
 /* Up to two ranges of bits: those in which keys differ, without the widest gap between them. */
 struct sort_bits {
-    unsigned low_shift, low_bits;
-    unsigned high_shift, high_bits;
+    unsigned bits; /* of both */
+    /* From a number to what is squeezed, and the bits that each range has there. */
+    unsigned low_shift, high_shift;
+    uint64_t low, high;
 };
 
 static unsigned bits_for(uint64_t v)
@@ -52,9 +54,12 @@ static struct sort_bits sort_bits_of(uint64_t differ)
         }
         end += end == at;
     }
-    if (gap == 0)
-        return (struct sort_bits){.low_shift = low, .low_bits = top - low};
-    return (struct sort_bits){low, gap_at - low, gap_at + gap, top - gap_at - gap};
+    unsigned low_bits = gap > 0 ? gap_at - low : top - low, high_at = gap > 0 ? gap_at + gap : top;
+    return (struct sort_bits){.bits = low_bits + top - high_at,
+                              .low_shift = low,
+                              .high_shift = high_at - low_bits,
+                              .low = mask_of(low_bits),
+                              .high = top > high_at ? mask_of(top - high_at) << low_bits : 0};
 }
 
 static struct sort_bits sort_find_bits(const uint64_t *keys, uint32_t n)
@@ -68,15 +73,13 @@ static struct sort_bits sort_find_bits(const uint64_t *keys, uint32_t n)
 
 static inline uint64_t sort_squeeze(const struct sort_bits *s, uint64_t key)
 {
-    return (key >> s->low_shift & mask_of(s->low_bits)) |
-           (s->high_bits ? (key >> s->high_shift & mask_of(s->high_bits)) << s->low_bits : 0);
+    return (key >> s->low_shift & s->low) | (key >> s->high_shift & s->high);
 }
 
 /* The key that was squeezed, in the low bits of `number`; `same` are the bits of all keys in neither range. */
 static inline uint64_t sort_expand(const struct sort_bits *s, uint64_t number, uint64_t same)
 {
-    return same | (number & mask_of(s->low_bits)) << s->low_shift |
-           (s->high_bits ? (number >> s->low_bits & mask_of(s->high_bits)) << s->high_shift : 0);
+    return same | (number & s->low) << s->low_shift | (number & s->high) << s->high_shift;
 }
 
 static inline uint64_t sort_partition(const struct sort_partitions *p, uint64_t key)
@@ -165,7 +168,7 @@ static void sort_pass(const uint64_t *keys, const uint32_t *from, uint32_t *to, 
 static struct sorted sort_indices(const uint64_t *keys, uint32_t n, const struct sort_bits *bits,
                                   const struct sort_partitions *p, uint64_t *a, uint64_t *b)
 {
-    unsigned key_bits = bits->low_bits + bits->high_bits, partition_bits = bits_for(p->count - 1);
+    unsigned key_bits = bits->bits, partition_bits = bits_for(p->count - 1);
     uint32_t *from = (uint32_t *)a, *to = (uint32_t *)b;
 
     for (uint32_t i = 0; i < n; i++)
@@ -184,27 +187,23 @@ static struct sorted sort_indices(const uint64_t *keys, uint32_t n, const struct
     return (struct sorted){.keys = sorted, .order = from};
 }
 
-/* What is below the keys in the numbers. */
+/* What is below the keys in the numbers: indices, or what is to be said of values of up to eight bytes. */
 struct sort_payload {
-    unsigned bits;
-    size_t size;           /* bytes of it, in the result */
-    const uint8_t *values; /* NULL: indices */
-    int is_squeezed;       /* of values of eight bytes, what differs: these bits; the others are */
+    size_t size; /* bytes of it, in the result */
+    const uint8_t *values;
     struct sort_bits of;
-    uint64_t same;
+    uint64_t same; /* of the values */
 };
 
-/* Values of eight bytes. */
-static struct sort_payload sort_squeezed(const struct sort_input *in)
+/* Values of eight bytes, of which only what differs is needed. */
+static struct sort_payload sort_eight(const struct sort_input *in)
 {
     uint64_t differ = 0, first = get_u64(in->values);
 
     for (uint32_t i = 1; i < in->count; i++)
         differ |= get_u64(in->values + i * sizeof first) ^ first;
-    struct sort_payload p = {.size = sizeof first, .values = in->values, .is_squeezed = 1, .of = sort_bits_of(differ)};
-    p.bits = p.of.low_bits + p.of.high_bits;
-    p.same = first & ~sort_expand(&p.of, UINT64_MAX, 0);
-    return p;
+    const struct sort_bits of = sort_bits_of(differ);
+    return (struct sort_payload){sizeof first, in->values, of, first & ~sort_expand(&of, UINT64_MAX, 0)};
 }
 
 /* Values, if they fit. */
@@ -212,33 +211,49 @@ static struct sort_payload sort_payload(const struct sort_input *in, unsigned bi
 {
     size_t size = in->value_size;
 
-    if (in->values && size > 0 && size < 8 && bits_above + 8 * size <= 64)
-        return (struct sort_payload){.bits = (unsigned)(8 * size), .size = size, .values = in->values};
-    if (in->values && size == 8 && in->count > 0) {
-        const struct sort_payload squeezed = sort_squeezed(in);
-        if (bits_above + squeezed.bits < 64)
-            return squeezed;
+    if (in->values && size > 0 && size <= 8 && in->count > 0) {
+        const struct sort_payload p =
+            size == 8 ? sort_eight(in)
+                      : (struct sort_payload){size, in->values, sort_bits_of(mask_of(8 * (unsigned)size)), 0};
+        if (bits_above + p.of.bits < 64 || (bits_above + p.of.bits == 64 && size < 8))
+            return p;
     }
-    return (struct sort_payload){.bits = in->count > 0 ? bits_for(in->count - 1) : 0, .size = sizeof(uint32_t)};
+    return (struct sort_payload){sizeof(uint32_t), NULL, sort_bits_of(mask_of(bits_for(in->count - (in->count > 0)))),
+                                 0};
 }
 
-static inline uint64_t sort_payload_of(const struct sort_payload *p, uint32_t i)
+/* The numbers of all records; `counts` gets how many there are of each value of their bits from `shift` on. */
+static void sort_fill(const struct sort_input *in, const struct sort_partitions *p, struct sort_bits bits,
+                      struct sort_payload with, unsigned shift, uint64_t mask, uint64_t *a, uint32_t *counts)
 {
-    if (p->is_squeezed)
-        return sort_squeeze(&p->of, get_u64(p->values + i * sizeof(uint64_t)));
-    return p->values ? get_u64(p->values + i * p->size) & mask_of(p->bits) : i;
+    const uint64_t *keys = in->keys;
+    const uint32_t n = in->count;
+
+    for (uint32_t i = 0; i < n && with.values; i++)
+        a[i] =
+            sort_squeeze(&bits, keys[i]) << with.of.bits | sort_squeeze(&with.of, get_u64(with.values + i * with.size));
+    for (uint32_t i = 0; i < n && !with.values; i++)
+        a[i] = sort_squeeze(&bits, keys[i]) << with.of.bits | i;
+    for (uint32_t i = 0; i < n && p->count > 1; i++)
+        a[i] |= sort_partition(p, keys[i]) << (with.of.bits + bits.bits);
+    for (uint32_t i = 0; i < n; i++)
+        counts[a[i] >> shift & mask]++;
 }
 
-/* Put record i's, with which a number ends. */
-static inline void sort_payload_put(const struct sort_payload *p, uint64_t number, uint8_t *to, uint32_t i)
+/* The keys of sorted numbers, and what is below these, in the place of what has been read. */
+static void sort_empty(uint64_t *number, uint32_t n, struct sort_bits bits, uint64_t same, struct sort_payload with,
+                       uint64_t *sorted, uint8_t *low)
 {
-    uint64_t one = number & mask_of(p->bits);
-    uint32_t index = (uint32_t)one;
-
-    if (p->values)
-        put_u64(to + i * p->size, p->is_squeezed ? sort_expand(&p->of, one, p->same) : one);
-    else
-        memcpy(to + i * p->size, &index, sizeof index);
+    for (uint32_t i = 0; i < n && with.values; i++) {
+        uint64_t one = number[i];
+        sorted[i] = sort_expand(&bits, one >> with.of.bits, same);
+        put_u64(low + i * with.size, sort_expand(&with.of, one, with.same));
+    }
+    for (uint32_t i = 0; i < n && !with.values; i++) {
+        uint32_t index = (uint32_t)(number[i] & with.of.low);
+        sorted[i] = sort_expand(&bits, number[i] >> with.of.bits, same);
+        memcpy(low + i * with.size, &index, sizeof index);
+    }
 }
 
 /* How many of the top bits make shares, no more than `most`: so many that no share is much too large. end[v] is how
@@ -268,9 +283,9 @@ struct sorted sort_records(const struct sort_input *in, const struct sort_partit
     const uint64_t *keys = in->keys;
     uint32_t n = in->count;
     struct sort_bits bits = sort_find_bits(keys, n);
-    unsigned key_bits = bits.low_bits + bits.high_bits, partition_bits = bits_for(p->count - 1);
+    unsigned key_bits = bits.bits, partition_bits = bits_for(p->count - 1);
     const struct sort_payload with = sort_payload(in, key_bits + partition_bits);
-    unsigned partition_shift = with.bits + key_bits, top = partition_shift + partition_bits;
+    unsigned top = with.of.bits + key_bits + partition_bits;
     struct sorted out;
 
     if (top > 64) {
@@ -278,18 +293,12 @@ struct sorted sort_records(const struct sort_input *in, const struct sort_partit
         out.values = in->values;
         return out;
     }
-    unsigned most_bits = n <= SHARE ? 0 : top - with.bits < SHARE_BITS_MAX ? top - with.bits : SHARE_BITS_MAX;
-    unsigned shift = most_bits > 0 ? top - most_bits : 0;
+    unsigned most_bits = n <= SHARE ? 0 : top - with.of.bits < SHARE_BITS_MAX ? top - with.of.bits : SHARE_BITS_MAX;
     uint32_t end[1 << SHARE_BITS_MAX] = {0};
-    for (uint32_t i = 0; i < n; i++) {
-        a[i] = (p->count > 1 ? sort_partition(p, keys[i]) << partition_shift : 0) |
-               sort_squeeze(&bits, keys[i]) << with.bits | sort_payload_of(&with, i);
-        end[a[i] >> shift & mask_of(most_bits)]++;
-    }
+    sort_fill(in, p, bits, with, most_bits > 0 ? top - most_bits : 0, mask_of(most_bits), a, end);
     unsigned share_bits = sort_share_bits(end, n, most_bits);
-    shift = share_bits > 0 ? top - share_bits : 0;
     if (share_bits > 0) {
-        sort_move(a, b, n, shift, mask_of(share_bits), end);
+        sort_move(a, b, n, top - share_bits, mask_of(share_bits), end);
         uint64_t *swapped = a;
         a = b;
         b = swapped;
@@ -300,14 +309,10 @@ struct sorted sort_records(const struct sort_input *in, const struct sort_partit
     for (uint64_t share = 0; share <= mask_of(share_bits); share++) {
         if (end[share] == i)
             continue;
-        number = sort_numbers(a + i, b + i, end[share] - i, with.bits, top - share_bits) - i;
-        uint8_t *low = (uint8_t *)number; /* what is below the keys, in the place of what has been read */
+        number = sort_numbers(a + i, b + i, end[share] - i, with.of.bits, top - share_bits) - i;
         sorted = number == a ? b : a;
-        for (; i < end[share]; i++) {
-            uint64_t one = number[i];
-            sorted[i] = sort_expand(&bits, one >> with.bits, same);
-            sort_payload_put(&with, one, low, i);
-        }
+        sort_empty(number + i, end[share] - i, bits, same, with, sorted + i, (uint8_t *)number + i * with.size);
+        i = end[share];
     }
     out.keys = sorted;
     out.order = with.values ? NULL : (const uint32_t *)(const void *)number;
