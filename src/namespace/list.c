@@ -41,10 +41,10 @@ struct version {
 struct deltafs_namespace_list {
     deltafs_namespace *ns;
     uint64_t clears;       /* of the names in memory, as it was opened */
-    struct folder *folder; /* its ids */
+    struct folder *folder; /* its ids, by hash */
     size_t folders;
-    struct source *source;
-    size_t sources;
+    struct source *source; /* those that have something */
+    size_t sources, source_room;
     struct kept_list changed; /* here, by hash */
     size_t changed_at;
     struct kept_list group; /* the records of one hash; size 0: done */
@@ -155,58 +155,111 @@ static int next_record(deltafs_namespace_list *l, struct source *s)
     return status;
 }
 
-/* A source for what a table has of a folder. */
-static int add_source(deltafs_namespace_list *l, struct table *table, const struct folder *folder)
+static void source_fini(deltafs_namespace_list *l, const struct source *s)
 {
-    struct source *s = &l->source[l->sources];
+    deltafs_iter_close(s->iter);
+    table_reader_release(s->reader);
+    shared_list_close(l->ns, s->shared);
+}
+
+/* Keep a source, which is the list's then. One that has nothing, or has failed, is not kept. */
+static int add_source(deltafs_namespace_list *l, const struct source *s, int status)
+{
+    if (status == DELTAFS_OK && s->bytes)
+        status = memory_extend(NULL, &l->source, l->sources, &l->source_room, sizeof *l->source, "a list of a folder",
+                               &l->ns->error);
+    if (status == DELTAFS_OK && s->bytes)
+        l->source[l->sources++] = *s;
+    else
+        source_fini(l, s);
+    return status;
+}
+
+/* A source for what a table has of a folder. */
+static int add_folder(deltafs_namespace_list *l, struct table *table, struct table_reader *reader,
+                      const struct folder *folder)
+{
+    struct source s = {.table = table, .reader = reader, .parent = folder->id};
     uint64_t low = (uint64_t)folder->hash << 32;
 
-    *s = (struct source){.table = table, .parent = folder->id};
-    int status = table_reader(&l->ns->tables, table, &s->reader, &l->ns->error);
-    if (status != DELTAFS_OK || !s->reader)
-        return status;
-    l->sources++;
-    s->reader->users++;
-    status = error_of_call(iter_open_by_key(s->reader->dir, low, low | UINT32_MAX, &s->iter), &l->ns->error);
-    return status == DELTAFS_OK ? next_record(l, s) : tables_explain(&l->ns->tables, s->table, status, &l->ns->error);
+    reader->users++;
+    int status = error_of_call(iter_open_by_key(reader->dir, low, low | UINT32_MAX, &s.iter), &l->ns->error);
+    status = tables_explain(&l->ns->tables, table, status, &l->ns->error);
+    return add_source(l, &s, status == DELTAFS_OK ? next_record(l, &s) : status);
+}
+
+/* The hash of the first folder in a table from `hash` on; *has: whether there is one. `hash` stays if it is not known:
+ * reading the folder of that hash then fails. */
+static int next_folder(deltafs_namespace_list *l, const struct table_reader *reader, uint32_t *hash, int *has)
+{
+    const struct deltafs_record *record = NULL;
+    deltafs_iter *iter = NULL;
+    struct error *e = &l->ns->error;
+    int status = error_of_call(iter_open_by_key(reader->dir, (uint64_t)*hash << 32, UINT64_MAX, &iter), e);
+
+    if (status == DELTAFS_OK)
+        status = error_of_call(deltafs_iter_next(iter, &record), e);
+    if (status == DELTAFS_OK && !iter_has_damage(iter)) {
+        *has = record != NULL;
+        *hash = record ? (uint32_t)(record->key >> 32) : *hash;
+    } else if (status == DELTAFS_ERR_DAMAGED) {
+        status = DELTAFS_OK;
+    }
+    deltafs_iter_close(iter);
+    return status;
+}
+
+/* Sources for what a table has of all ids. If N writers have created the folder, it has N ids, and a table has
+ * something of few of them: so the table is asked which folders it has, and not for each id. */
+static int add_table(deltafs_namespace_list *l, struct table *table)
+{
+    struct table_reader *reader;
+    int has, status = table_reader(&l->ns->tables, table, &reader, &l->ns->error);
+
+    for (size_t i = 0; status == DELTAFS_OK && reader && i < l->folders;) {
+        uint32_t hash = l->folder[i].hash;
+        has = 1;
+        if (l->folders > 1)
+            status = next_folder(l, reader, &hash, &has);
+        if (status != DELTAFS_OK || !has)
+            return status;
+        while (i < l->folders && l->folder[i].hash < hash)
+            i++;
+        for (; i < l->folders && l->folder[i].hash == hash && status == DELTAFS_OK; i++)
+            status = add_folder(l, table, reader, &l->folder[i]);
+    }
+    return status;
 }
 
 static int add_shared(deltafs_namespace_list *l, const struct folder *folder)
 {
-    struct source *s = &l->source[l->sources];
-    int status = shared_list_open(l->ns, folder, &s->shared);
+    struct source s = {.table = NULL};
+    int status = shared_list_open(l->ns, folder, &s.shared);
 
-    if (status != DELTAFS_OK)
-        return status;
-    l->sources++;
-    return next_shared(l, s);
+    return add_source(l, &s, status == DELTAFS_OK ? next_shared(l, &s) : status);
+}
+
+static int add_changed(deltafs_namespace_list *l)
+{
+    struct source s = {.table = NULL};
+
+    if (l->changed.count > 0)
+        qsort(l->changed.record, l->changed.count, sizeof *l->changed.record, compare_kept);
+    return add_source(l, &s, next_changed(l, &s));
 }
 
 static int open_sources(deltafs_namespace_list *l)
 {
     struct tables *t = &l->ns->tables;
-    size_t most = t->count * l->folders + 1;
     int status = DELTAFS_OK;
 
-    l->source = calloc(most, sizeof *l->source);
-    if (!l->source)
-        return error_no_memory(&l->ns->error, most * sizeof *l->source, "a list of a folder");
-    if (l->ns->shared) {
-        for (size_t i = 0; i < l->folders && status == DELTAFS_OK; i++)
-            status = add_shared(l, &l->folder[i]);
+    for (size_t i = 0; i < l->folders && status == DELTAFS_OK; i++)
+        status = l->ns->shared ? add_shared(l, &l->folder[i]) : keep_changed(l, &l->folder[i]);
+    if (l->ns->shared)
         return status;
-    }
-    for (size_t i = 0; i < l->folders && status == DELTAFS_OK; i++) {
-        status = keep_changed(l, &l->folder[i]);
-        for (size_t k = 0; k < t->count && status == DELTAFS_OK; k++)
-            status = add_source(l, &t->table[k], &l->folder[i]);
-    }
-    if (status != DELTAFS_OK || l->changed.count == 0)
-        return status;
-    qsort(l->changed.record, l->changed.count, sizeof *l->changed.record, compare_kept);
-    struct source *s = &l->source[l->sources++];
-    *s = (struct source){0};
-    return next_changed(l, s);
+    for (size_t i = 0; i < t->count && status == DELTAFS_OK; i++)
+        status = add_table(l, &t->table[i]);
+    return status == DELTAFS_OK ? add_changed(l) : status;
 }
 
 /* ---- Names ---- */
@@ -252,6 +305,53 @@ static int add_version(deltafs_namespace_list *l, const struct entry_id *parent,
     return status;
 }
 
+static int take_version(void *arg, size_t table, const struct entry *entry, struct error *e)
+{
+    deltafs_namespace_list *l = arg;
+    int status = add_version(l, &entry->parent, &entry->inode);
+
+    (void)table;
+    if (status != DELTAFS_OK)
+        *e = l->ns->error;
+    return status;
+}
+
+/* Whether what is in memory of a name is all that there is. */
+static int is_loaded(const deltafs_namespace_list *l, uint32_t hash, const struct entry *e)
+{
+    for (size_t i = 0; i < l->folders; i++) {
+        struct entry_name name = name_in(&l->folder[i], hash, e->name, e->name_size);
+        const struct name_node *node = name_table_find(&l->ns->names, &name);
+        if (!node || !node->is_loaded)
+            return 0;
+    }
+    return 1;
+}
+
+/* What the tables have of a name. It does not go into memory: there may be any number of names to skip. */
+static int add_stored(deltafs_namespace_list *l, uint32_t hash, const struct entry *e)
+{
+    deltafs_namespace *ns = l->ns;
+    struct resolver *r = ns->has_resolver ? &ns->resolver : NULL;
+    int status = DELTAFS_OK;
+
+    if (r)
+        resolver_clear(r);
+    for (size_t i = 0; i < l->folders && status == DELTAFS_OK; i++) {
+        struct entry_name name = name_in(&l->folder[i], hash, e->name, e->name_size);
+        status = r ? tables_get(&ns->tables, &name, resolver_take, r, &ns->error)
+                   : tables_get(&ns->tables, &name, take_version, l, &ns->error);
+    }
+    if (!r || status != DELTAFS_OK)
+        return status;
+    status = resolver_choose(r, &ns->error);
+    l->is_conflict = r->is_conflict;
+    for (const struct state *s = r->state; s < r->state + r->states && status == DELTAFS_OK; s++)
+        if (s->is_chosen)
+            status = add_version(l, &s->parent, &s->inode);
+    return status;
+}
+
 /* What is known now of a name: what is in memory, and if that was committed and forgotten, what is in the tables. Of
  * `records` in tables a resolver chooses, if there is one and something to choose from. */
 static int add_known(deltafs_namespace_list *l, uint32_t hash, const struct entry *e, size_t records)
@@ -259,11 +359,13 @@ static int add_known(deltafs_namespace_list *l, uint32_t hash, const struct entr
     const struct name_table *t = &l->ns->names;
     int is_resolved = l->ns->has_resolver && records > 1;
     int may_lack = is_resolved || (!l->ns->shared && l->ns->own.number != 0 && l->ns->clears != l->clears);
-    int status = may_lack ? ns_load_names(l->ns, l->folder, l->folders, hash, e->name, e->name_size, 0) : DELTAFS_OK;
+    int status = DELTAFS_OK;
 
     l->is_conflict = 0;
     if (is_resolved)
         l->versions = 0;
+    if (may_lack && !is_loaded(l, hash, e))
+        status = add_stored(l, hash, e);
     for (size_t i = 0; i < l->folders && !l->ns->shared && status == DELTAFS_OK; i++) {
         struct entry_name name = name_in(&l->folder[i], hash, e->name, e->name_size);
         const struct name_node *node = name_table_find(t, &name);
@@ -338,17 +440,19 @@ void list_destroy(deltafs_namespace_list *l)
 {
     if (!l)
         return;
-    for (size_t i = 0; i < l->sources; i++) {
-        deltafs_iter_close(l->source[i].iter);
-        table_reader_release(l->source[i].reader);
-        shared_list_close(l->ns, l->source[i].shared);
-    }
+    for (size_t i = 0; i < l->sources; i++)
+        source_fini(l, &l->source[i]);
     kept_fini(&l->changed);
     kept_fini(&l->group);
     free(l->folder);
     free(l->source);
     free(l->version);
     free(l);
+}
+
+static int compare_folders(const void *a, const void *b)
+{
+    return compare_u32(&((const struct folder *)a)->hash, &((const struct folder *)b)->hash);
 }
 
 int list_create(deltafs_namespace *ns, const struct folder *folder, size_t count, deltafs_namespace_list **out)
@@ -362,6 +466,7 @@ int list_create(deltafs_namespace *ns, const struct folder *folder, size_t count
         return error_no_memory(&ns->error, sizeof *l + count * sizeof *copy, "a list of a folder");
     }
     memcpy(copy, folder, count * sizeof *copy);
+    qsort(copy, count, sizeof *copy, compare_folders);
     *l = (deltafs_namespace_list){
         .ns = ns, .clears = ns->clears, .folder = copy, .folders = count, .entry.name = l->name};
     int status = open_sources(l);

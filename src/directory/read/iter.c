@@ -73,6 +73,11 @@ int iter_open_by_key(deltafs_dir *dir, uint64_t low, uint64_t high, deltafs_iter
     return iter_open(dir, "iter_open_by_key", NULL, &k, NULL, out);
 }
 
+int iter_has_damage(const deltafs_iter *i)
+{
+    return (i->is_named ? i->scan.named.damages.count : i->scan.ordered.damages.count) > 0;
+}
+
 /* A range of names; a failing call leaves its message with the handle. */
 static int range_of_names(deltafs_dir *dir, const char *call, const void *low, size_t low_size, const void *high,
                           size_t high_size, struct key_range *out)

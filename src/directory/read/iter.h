@@ -7,5 +7,7 @@
 /* As deltafs_iter_open for all epochs, but in the order of keys: the records of a key in the order of epochs. All
  * epochs are read at the same time. */
 int iter_open_by_key(deltafs_dir *dir, uint64_t low, uint64_t high, deltafs_iter **out);
+/* Whether it has met damage so far, which deltafs_iter_next reports at the end. */
+int iter_has_damage(const deltafs_iter *iter);
 
 #endif
