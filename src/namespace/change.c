@@ -146,13 +146,21 @@ static int create_shared(deltafs_namespace *ns, const struct last *last, uint32_
     return shared_create(ns, walk_folders(&ns->walk, &count), names, 1, &inode);
 }
 
-/* Give a name in the walk's folder a new file, without reading what is committed under it. */
+/* Give a name in the walk's folder a new file, without reading what is committed under it. But a file that is open, and
+ * whose name is not in memory any more, must learn that it has it no longer. */
 static int create_here(deltafs_namespace *ns, const struct last *last, const char *path, uint32_t mode)
 {
     struct found f = {.inode.type = ENTRY_REMOVED, .last = *last, .hash = name_hash(last->text, last->size)};
     struct entry_name name = walk_name(&ns->walk, &f, 0);
     struct name_node *node = name_table_get(&ns->names, &name);
+    size_t count;
 
+    if (ns->opens > 0 && ns->clears > 0) {
+        const struct folder *folder = walk_folders(&ns->walk, &count);
+        int status = ns_load_names(ns, folder, count, f.hash, last->text, last->size, 0);
+        if (status != DELTAFS_OK)
+            return status;
+    }
     for (struct name_item *i = node ? name_item_at(&ns->names, node->items) : NULL; i;
          i = name_item_at(&ns->names, i->next))
         inode_show(&f.inode, &i->inode);

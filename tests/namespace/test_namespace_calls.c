@@ -496,6 +496,34 @@ static void truncated_when_opened(void **state)
     close_ns(ns);
 }
 
+/* A file that is open when another takes its name does not get the name back when it is closed, however many names were
+ * changed in between. */
+static void replaced_while_open(void **state)
+{
+    enum { MANY = 120000 };
+    deltafs_namespace *ns = new_ns("replaced");
+    deltafs_namespace_file *f;
+    char path[16];
+
+    (void)state;
+    put_file(ns, "/file", "old");
+    CHECK_IS(deltafs_namespace_commit(ns), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_file_open(ns, "/file", O_RDWR, 0, &f), DELTAFS_OK);
+    for (int i = 0; i < MANY; i++) { /* more than are in memory at once */
+        snprintf(path, sizeof path, "/%d", i);
+        CHECK_IS(deltafs_namespace_create(ns, path, 0600, 0), DELTAFS_OK);
+    }
+    CHECK_IS(deltafs_namespace_file_write(f, 0, "older", 5), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_create(ns, "/file", 0640, 0), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_file_close(f), DELTAFS_OK);
+    CHECK_IS(stat_of(ns, "/file").size, 0);
+    close_ns(ns);
+    ns = open_ns(unit_path("replaced"), O_RDONLY);
+    CHECK_IS(stat_of(ns, "/file").size, 0);
+    CHECK_IS(stat_of(ns, "/file").mode & 07777, 0640);
+    close_ns(ns);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(opening),
@@ -510,7 +538,8 @@ int main(void)
                                        cmocka_unit_test(large_files),
                                        cmocka_unit_test(largest_file),
                                        cmocka_unit_test(truncated_when_opened),
-                                       cmocka_unit_test(verify_and_repair)};
+                                       cmocka_unit_test(verify_and_repair),
+                                       cmocka_unit_test(replaced_while_open)};
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
