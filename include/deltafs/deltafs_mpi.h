@@ -120,7 +120,9 @@ enum deltafs_namespace_mode {
  * has changed, all ranks see when it returns. Two ranks can create the same name at once: one of them gets
  * DELTAFS_ERR_EXISTS. deltafs_namespace_create_many creates many names with few messages. These rules apply:
  *  - deltafs_namespace_commit and deltafs_namespace_close are collective over `comm`. After an error all ranks get the
- *    same status. If the job dies during a commit, some ranks' part of it may be committed.
+ *    same status. DELTAFS_ERR_COLLECTIVE: another rank called another of these, or deltafs_mpi_namespace_barrier;
+ *    nothing was done. A close does not return this, but waits until all ranks have called it. If the job dies during a
+ * commit, some ranks' part of it may be committed.
  *  - A call waits until the owner answers. If MPI_Init_thread gave MPI_THREAD_MULTIPLE, a thread of the library answers
  *    while the rank computes. Otherwise a rank answers only while it is in a function of DeltaFS. Then, while other
  *    ranks use the namespace, do not wait for them in a call of MPI; use deltafs_mpi_namespace_barrier.
@@ -134,7 +136,7 @@ DELTAFS_API int deltafs_mpi_namespace_open(MPI_Comm comm, const char *path, int 
                                            enum deltafs_namespace_mode mode, deltafs_namespace **out);
 
 /* Wait until all ranks have called this, and answer other ranks meanwhile. Collective. DELTAFS_ERR_MODE: the namespace
- * is not shared. */
+ * is not shared. DELTAFS_ERR_COLLECTIVE: another rank called another collective function of the namespace. */
 DELTAFS_API int deltafs_mpi_namespace_barrier(deltafs_namespace *ns);
 
 #ifdef __cplusplus

@@ -8,6 +8,13 @@ int ns_break(deltafs_namespace *ns, int status)
     return status;
 }
 
+int ns_check_sound(deltafs_namespace *ns)
+{
+    if (ns->broken.status != DELTAFS_OK)
+        ns->error = ns->broken;
+    return ns->broken.status;
+}
+
 int ns_commit_data(deltafs_namespace *ns)
 {
     if (!ns->own.has_data)
@@ -53,7 +60,9 @@ int ns_commit_names(deltafs_namespace *ns, enum commit_part part)
 {
     if (ns->names.first_dirty == 0)
         return DELTAFS_OK;
-    int status = ns_break(ns, commit_names(ns, part));
+    int status = ns_check_sound(ns);
+    if (status == DELTAFS_OK)
+        status = ns_break(ns, commit_names(ns, part));
     if (status != DELTAFS_OK)
         return status;
     tables_note_commit(&ns->tables, ns->own.number);
@@ -73,9 +82,10 @@ int ns_commit(deltafs_namespace *ns)
 
 int deltafs_namespace_commit(deltafs_namespace *ns)
 {
-    int status = ns_begin(ns, "deltafs_namespace_commit", 1);
+    int is_shared = ns && ns->shared; /* then all ranks must know what is wrong with one */
+    int status = ns_begin(ns, "deltafs_namespace_commit", !is_shared);
 
     if (status != DELTAFS_OK)
         return status;
-    return ns_end(ns, ns->shared ? shared_commit(ns) : ns_commit(ns));
+    return ns_end(ns, is_shared ? shared_commit(ns) : ns_commit(ns));
 }

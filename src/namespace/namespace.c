@@ -98,10 +98,8 @@ int ns_begin(deltafs_namespace *ns, const char *call, int is_change)
     if (is_change && ns->own.number == 0)
         return ns_end(ns, error_set(&ns->error, DELTAFS_ERR_MODE, "%s: %s is open for reading; open it with O_RDWR",
                                     call, ns->path));
-    if (is_change && ns->broken.status != DELTAFS_OK) {
-        ns->error = ns->broken;
+    if (is_change && ns_check_sound(ns) != DELTAFS_OK)
         return ns_end(ns, ns->error.status);
-    }
     int status = ns->shared ? DELTAFS_OK : ns_make_room(ns);
     return status == DELTAFS_OK ? status : ns_end(ns, status);
 }

@@ -209,6 +209,8 @@ enum commit_part { COMMIT_ALL, COMMIT_ADDED, COMMIT_REMOVED };
 int ns_commit_names(deltafs_namespace *ns, enum commit_part part);
 /* After a failure that may have lost changes: nothing can be changed any more. Returns the status. */
 int ns_break(deltafs_namespace *ns, int status);
+/* DELTAFS_OK, or the error of that failure. */
+int ns_check_sound(deltafs_namespace *ns);
 
 /* ---- shared.c: of a client of a namespace that is shared ---- */
 

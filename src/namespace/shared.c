@@ -128,6 +128,7 @@ int shared_ask(struct shared *s, uint32_t rank, struct parcel *reply)
     int status;
 
     s->request = (struct message){.error.status = DELTAFS_OK};
+    *reply = (struct parcel){.is_short = 0};
     while ((status = ask_once(s, rank, &request, reply)) == SHARED_WAIT || status == SHARED_FULL) {
         if (status == SHARED_WAIT)
             s->transport->wait(s->ctx);
@@ -185,17 +186,22 @@ void shared_unlock(deltafs_namespace *ns)
 
 /* ---- Commits of one rank for all ---- */
 
+/* After a step that failed on one rank, nothing is removed on any: what was moved may not be in its new place. */
 static int commit_steps(struct shared *s)
 {
     static const enum shared_op steps[] = {SHARED_FREEZE, SHARED_COMMIT_DATA, SHARED_COMMIT_ADDED,
                                            SHARED_COMMIT_REMOVED};
     int status = DELTAFS_OK;
 
-    /* The last step also ends the freeze, so it is never left out. */
-    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0] && status == DELTAFS_OK; i++) {
         shared_request(s, steps[i]);
-        if (status == DELTAFS_OK || steps[i] == SHARED_COMMIT_REMOVED)
-            status = error_first(status, shared_ask_all(s));
+        status = shared_ask_all(s);
+    }
+    if (status != DELTAFS_OK) {
+        struct error kept = s->client->error;
+        shared_request(s, SHARED_THAW);
+        shared_ask_all(s);
+        s->client->error = kept;
     }
     return status;
 }
@@ -334,30 +340,31 @@ static int pin_name(struct shared *s, const struct name_node *node)
     return shared_ask(s, name_owner(s, &name), &reply);
 }
 
-static void unpin_name(struct shared *s, const struct name_node *node)
-{
-    const struct entry_name name = node_name(node);
-    struct parcel reply;
-
-    message_put_name(shared_request(s, SHARED_UNPIN), &name);
-    shared_ask(s, name_owner(s, &name), &reply);
-}
-
 /* Pin all names that change. */
 static int pin_names(struct shared *s)
 {
     const struct name_table *t = &s->client->names;
-    const struct name_node *first = name_node_at(t, t->first_dirty), *n = first;
     int status = DELTAFS_OK;
 
-    for (; n && status == DELTAFS_OK; n = name_node_at(t, n->dirty)) {
+    for (const struct name_node *n = name_node_at(t, t->first_dirty); n && status == DELTAFS_OK;
+         n = name_node_at(t, n->dirty))
         status = pin_name(s, n);
-        if (status != DELTAFS_OK)
-            break;
-    }
-    for (const struct name_node *k = first; status != DELTAFS_OK && k != n; k = name_node_at(t, k->dirty))
-        unpin_name(s, k);
     return status;
+}
+
+/* Take the pins back that are left; no other rank can have one. */
+static void unpin_names(struct shared *s)
+{
+    const struct name_table *t = &s->client->names;
+    struct error kept = s->client->error;
+    struct parcel reply;
+
+    for (const struct name_node *n = name_node_at(t, t->first_dirty); n; n = name_node_at(t, n->dirty)) {
+        const struct entry_name name = node_name(n);
+        message_put_name(shared_request(s, SHARED_UNPIN), &name);
+        shared_ask(s, name_owner(s, &name), &reply);
+    }
+    s->client->error = kept;
 }
 
 /* Have the owner make the changes of a name. */
@@ -408,6 +415,8 @@ static int send_changes(struct shared *s)
         status = pin_names(s);
     for (; n && status == DELTAFS_OK; n = name_node_at(t, n->dirty))
         status = send_node(s, n);
+    if (status != DELTAFS_OK && s->is_moving)
+        unpin_names(s);
     if (status == DELTAFS_OK && (s->must_forget || s->moved.bytes.used > 0))
         status = forget_everywhere(s);
     if (status == DELTAFS_OK)
@@ -646,6 +655,23 @@ void deltafs_private_namespace_serve(deltafs_namespace *client, const struct byt
     *reply = m.bytes;
 }
 
+/* What all ranks call together. */
+enum meeting { MEET_BARRIER, MEET_COMMIT, MEET_CLOSE };
+
+/* Collective: whether all ranks have called the same. */
+static int meet(struct shared *s, enum meeting what)
+{
+    uint64_t most[] = {what, MEET_CLOSE - what};
+    int status = collective_max(&s->group, most, 2, &s->client->error);
+
+    if (status == DELTAFS_OK && most[0] + most[1] != MEET_CLOSE)
+        status = error_set(&s->client->error, DELTAFS_ERR_COLLECTIVE,
+                           "%s: another rank called another collective function; all ranks must call "
+                           "deltafs_namespace_commit, deltafs_namespace_close or deltafs_mpi_namespace_barrier",
+                           s->client->path);
+    return status;
+}
+
 int deltafs_private_namespace_barrier(deltafs_namespace *ns)
 {
     int status = ns_begin(ns, "deltafs_mpi_namespace_barrier", 0);
@@ -654,8 +680,7 @@ int deltafs_private_namespace_barrier(deltafs_namespace *ns)
         return status;
     if (!ns->shared)
         return ns_end(ns, error_set(&ns->error, DELTAFS_ERR_MODE, "%s: the namespace is not shared", ns->path));
-    ns->error.status = DELTAFS_OK;
-    return ns_end(ns, collective_agree(&ns->shared->group, &ns->error));
+    return ns_end(ns, meet(ns->shared, MEET_BARRIER));
 }
 
 /* Collective: an error of one rank is one of all. */
@@ -676,12 +701,15 @@ static int commit_store(struct shared *s, enum commit_part part)
     return agree(s, status);
 }
 
-int shared_commit(deltafs_namespace *ns)
+/* All ranks are here. */
+static int commit_together(deltafs_namespace *ns)
 {
     struct shared *s = ns->shared;
-    int status = agree(s, ns->broken.status != DELTAFS_OK ? ns->broken.status : ns_flush_files(ns));
-    uint64_t has_moved = (uint64_t)s->has_moved;
+    int status = ns_check_sound(ns);
+    uint64_t has_moved;
 
+    status = agree(s, status == DELTAFS_OK ? ns_flush_files(ns) : status);
+    has_moved = (uint64_t)s->has_moved;
     if (status == DELTAFS_OK)
         status = agree(s, ns_commit_data(ns));
     if (status == DELTAFS_OK)
@@ -693,6 +721,13 @@ int shared_commit(deltafs_namespace *ns)
     if (status == DELTAFS_OK)
         s->has_moved = 0;
     return ns_break(ns, status);
+}
+
+int shared_commit(deltafs_namespace *ns)
+{
+    int status = meet(ns->shared, MEET_COMMIT);
+
+    return status == DELTAFS_OK ? commit_together(ns) : status;
 }
 
 /* Free both handles. *e has an error already if `status` is one; it gets the first. */
@@ -723,9 +758,9 @@ int shared_close(deltafs_namespace *ns)
     struct error e = {0};
 
     transport->enter(ctx);
-    if (ns->broken.status != DELTAFS_OK)
-        ns->error = ns->broken;
-    int status = shared_commit(ns);
+    while (meet(ns->shared, MEET_CLOSE) == DELTAFS_ERR_COLLECTIVE)
+        ; /* others have got that error, and will close */
+    int status = commit_together(ns);
     if (status != DELTAFS_OK)
         e = ns->error;
     free_both(ns, status, &e);

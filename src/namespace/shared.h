@@ -19,8 +19,8 @@
  *
  * An owner whose memory is full refuses changes (FULL). The client then commits for all, with the lock: FREEZE, so that
  * no entry comes in whose bytes are not committed; the bytes; the entries; what was removed. The last is in an epoch of
- * its own, in case the job dies in between: an entry that moved from one rank to another may then have both names, but
- * is not lost. */
+ * its own, in case the job dies or a rank fails in between: an entry that moved from one rank to another may then have
+ * both names, but is not lost. */
 #ifndef DELTAFS_NAMESPACE_SHARED_H
 #define DELTAFS_NAMESPACE_SHARED_H
 
@@ -62,6 +62,7 @@ enum shared_op {
     SHARED_COMMIT_DATA,
     SHARED_COMMIT_ADDED,
     SHARED_COMMIT_REMOVED,
+    SHARED_THAW, /* instead of the rest of a commit that failed */
     SHARED_OPS
 };
 
@@ -193,6 +194,7 @@ int shared_again(deltafs_namespace *ns, int *status);
 /* Only this rank renames and removes folders; NULL-safe: does nothing if the namespace is not shared. */
 int shared_lock(deltafs_namespace *ns);
 void shared_unlock(deltafs_namespace *ns);
+/* Collective. */
 int shared_commit(deltafs_namespace *ns);
 
 /* The node of a name; `is_way`: a copy will do if it is a folder or a link. */

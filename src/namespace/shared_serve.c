@@ -98,10 +98,8 @@ static int check_change(struct shared *s)
 {
     if (s->is_frozen)
         return SHARED_WAIT;
-    if (s->store->broken.status == DELTAFS_OK)
-        return check_room(s);
-    s->store->error = s->store->broken;
-    return s->store->error.status;
+    int status = ns_check_sound(s->store);
+    return status == DELTAFS_OK ? check_room(s) : status;
 }
 
 /* ---- Names ---- */
@@ -470,7 +468,9 @@ static int serve_freeze(struct shared *s, struct parcel *p, struct message *repl
 static int serve_commit_data(struct shared *s, struct parcel *p, struct message *reply)
 {
     (void)p, (void)reply;
-    int status = ns_commit_data(s->client);
+    int status = ns_check_sound(s->client);
+    if (status == DELTAFS_OK)
+        status = ns_commit_data(s->client);
     if (status != DELTAFS_OK)
         s->store->error = s->client->error;
     return status;
@@ -488,6 +488,13 @@ static int serve_commit_removed(struct shared *s, struct parcel *p, struct messa
     s->is_frozen = 0;
     s->has_moved = 0;
     return ns_commit_names(s->store, COMMIT_REMOVED);
+}
+
+static int serve_thaw(struct shared *s, struct parcel *p, struct message *reply)
+{
+    (void)p, (void)reply;
+    s->is_frozen = 0;
+    return DELTAFS_OK;
 }
 
 /* ---- Requests ---- */
@@ -513,7 +520,8 @@ void shared_serve(struct shared *s, const struct bytes *request, struct message 
                                                                      [SHARED_FREEZE] = serve_freeze,
                                                                      [SHARED_COMMIT_DATA] = serve_commit_data,
                                                                      [SHARED_COMMIT_ADDED] = serve_commit_added,
-                                                                     [SHARED_COMMIT_REMOVED] = serve_commit_removed};
+                                                                     [SHARED_COMMIT_REMOVED] = serve_commit_removed,
+                                                                     [SHARED_THAW] = serve_thaw};
     struct parcel p = {.at = request->buffer.bytes, .end = request->buffer.bytes + request->used};
     int32_t verdict = DELTAFS_OK;
     uint32_t op;

@@ -482,7 +482,6 @@ static void test_failed_commit(void)
     for (int i = 0; i < 50; i++)
         write_file(path_of("/%d.%d", check_rank, i), O_RDWR | O_CREAT | O_EXCL, i, 1000);
     barrier();
-    signal(SIGXFSZ, SIG_IGN);
     if (is_limited)
         limit_files(100);
     int status = deltafs_namespace_commit(ns);
@@ -498,6 +497,83 @@ static void test_failed_commit(void)
     CHECK(entries_of("/") == check_ranks);
     barrier();
     IS(deltafs_namespace_mkdir(ns, path_of("/after%d", check_rank, 0), 0755), DELTAFS_OK);
+    close_ns();
+}
+
+/* What one rank could not write when it closed a file is an error of all ranks' commit. */
+static void test_failed_file(void)
+{
+    int is_limited = check_rank == check_ranks - 1;
+    deltafs_namespace_file *f;
+
+    open_shared("failed.file");
+    IS(deltafs_namespace_file_open(ns, path_of("/%d", check_rank, 0), O_RDWR | O_CREAT, 0600, &f), DELTAFS_OK);
+    IS(deltafs_namespace_file_write(f, 0, "text", 4), DELTAFS_OK);
+    if (is_limited)
+        limit_files(10);
+    int status = deltafs_namespace_file_close(f);
+    if (is_limited)
+        limit_files(0);
+    CHECK((status != DELTAFS_OK) == is_limited);
+    status = deltafs_namespace_commit(ns);
+    CHECK(status == DELTAFS_ERR_NO_SPACE || status == DELTAFS_ERR_IO);
+    IS(deltafs_namespace_close(ns), status);
+    check_require();
+}
+
+#define MOVED 16
+
+/* One rank cannot write what was moved to it, when memory is full: what was moved is where it was, or there. */
+static void test_failed_moves(void)
+{
+    int is_limited = check_rank == check_ranks - 1, status = DELTAFS_OK;
+    static char text[MANY][16];
+    static const char *names[MANY];
+
+    open_shared("failed.moves");
+    for (int i = 0; i < MOVED && check_rank == 0; i++) {
+        IS(deltafs_namespace_mkdir(ns, path_of("/%d", i, 0), 0755), DELTAFS_OK);
+        IS(deltafs_namespace_create(ns, path_of("/%d/f", i, 0), 0644, O_EXCL), DELTAFS_OK);
+    }
+    barrier();
+    IS(deltafs_namespace_commit(ns), DELTAFS_OK);
+    if (is_limited)
+        limit_files(100);
+    for (int i = 0; i < MOVED && check_rank == 0; i++)
+        IS(deltafs_namespace_rename(ns, path_of("/%d/f", i, 0), path_of("/%d/g", (i + 1) % MOVED, 0)), DELTAFS_OK);
+    for (int i = 0; i < 60 && check_rank == 0 && status == DELTAFS_OK; i++) {
+        for (int k = 0; k < MANY; k++) {
+            snprintf(text[k], sizeof text[k], "%d", i * MANY + k);
+            names[k] = text[k];
+        }
+        status = deltafs_namespace_create_many(ns, "/0", names, MANY, 0644);
+    }
+    CHECK((status != DELTAFS_OK) == (check_rank == 0));
+    barrier();
+    CHECK(deltafs_namespace_close(ns) != DELTAFS_OK);
+    if (is_limited)
+        limit_files(0);
+    open_shared("failed.moves");
+    for (int i = 0; i < MOVED; i++)
+        CHECK(stat_of(path_of("/%d/f", i, 0)) == DELTAFS_OK ||
+              stat_of(path_of("/%d/g", (i + 1) % MOVED, 0)) == DELTAFS_OK);
+    close_ns();
+}
+
+/* Ranks that do not make the same collective call learn it, and nothing else happens. */
+static void test_other_calls(void)
+{
+    open_shared("other");
+    IS(deltafs_namespace_mkdir(ns, path_of("/%d", check_rank, 0), 0755), DELTAFS_OK);
+    IS(check_rank == 0 ? deltafs_namespace_commit(ns) : deltafs_mpi_namespace_barrier(ns), DELTAFS_ERR_COLLECTIVE);
+    if (check_rank > 0) {
+        IS(deltafs_namespace_commit(ns), DELTAFS_ERR_COLLECTIVE);
+        for (int i = 0; i < check_ranks; i++)
+            IS(stat_of(path_of("/%d", i, 0)), DELTAFS_OK);
+    }
+    close_ns(); /* where rank 0 has waited */
+    open_ns("other", O_RDONLY, DELTAFS_NAMESPACE_PRIVATE);
+    CHECK(entries_of("/") == check_ranks);
     close_ns();
 }
 
@@ -530,6 +606,7 @@ int main(int argc, char **argv)
 {
     check_begin(&argc, &argv, argc > 2 && strcmp(argv[2], "thread") == 0 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE);
     folder = argv[1];
+    signal(SIGXFSZ, SIG_IGN);
     test_names();
     test_folders();
     test_files();
@@ -538,10 +615,15 @@ int main(int argc, char **argv)
     test_moves();
     test_many(DELTAFS_NAMESPACE_SHARED, "many");
     test_many(DELTAFS_NAMESPACE_PRIVATE, "many.private");
-    if (check_ranks > 3) /* takes longer */
+    if (check_ranks > 3) { /* takes longer */
         test_full();
+        test_failed_moves();
+    }
+    if (check_ranks > 1)
+        test_other_calls();
     test_private();
     test_failed_commit();
+    test_failed_file();
     test_errors();
     return check_end();
 }
