@@ -237,7 +237,7 @@ DELTAFS_API int deltafs_namespace_file_close(deltafs_namespace_file *file);
 
 /* Publish what is committed in the namespace at `path` as `snapshot`. The registry is created if it does not exist; its
  * parent must. With several registries it is the first. DELTAFS_ERR_EXISTS: the name is used. DELTAFS_ERR_BUSY: the
- * namespace is being collected just now. */
+ * namespace is being collected just now. After DELTAFS_ERR_IO the snapshot may exist. */
 DELTAFS_API int deltafs_snapshot_publish(const char *path, const char *snapshot);
 
 /* Remove a snapshot. Snapshots and namespaces that were made of it stay. What it needed of the namespace becomes free
@@ -305,8 +305,9 @@ DELTAFS_API int deltafs_snapshot_list_close(deltafs_snapshot_list *list);
  * others have put into it below that path is not there. */
 
 /* Publish a merge of snapshots. With DELTAFS_SNAPSHOT_ERROR all paths are compared, which takes longer for larger
- * snapshots; DELTAFS_ERR_CONFLICT: the message names the first conflict. Needs permission to write in all namespaces of
- * the inputs. The errors are those of deltafs_snapshot_publish. */
+ * snapshots; DELTAFS_ERR_CONFLICT: the message names the first conflict. DELTAFS_ERR_INVALID: a namespace is a copy of
+ * another that was made without DeltaFS. Needs permission to write in all namespaces of the inputs. The errors are
+ * those of deltafs_snapshot_publish. */
 DELTAFS_API int deltafs_snapshot_merge(size_t count, const char *const *inputs, int policy, const char *snapshot);
 
 /* Create a namespace on top of snapshots, or open it if it exists and is on the same. It begins with what they have.

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "base/collective.h"
 #include "base/number.h"
 #include "base/sized.h"
 #include "directory/dir.h"
@@ -163,11 +164,7 @@ static int replace_data(struct collection *c, deltafs_dir *from, const char *pat
 
     if (snprintf(beside, sizeof beside, "%s" COPY_NAME, path) >= (int)sizeof beside)
         return error_set(&c->call->error, DELTAFS_ERR_NAME, "%s: the path is too long", path);
-    int status = DELTAFS_OK;
-    if (lstat(beside, &st) == 0) /* of a collection that was interrupted */
-        status = dir_remove_own(beside, &c->call->error);
-    if (status == DELTAFS_OK)
-        status = copy_chunks(c, from, place, count, beside);
+    int status = copy_chunks(c, from, place, count, beside);
     if (status == DELTAFS_OK)
         status = io_exchange(&c->call->io, beside, path, &c->call->error);
     if (status == DELTAFS_OK && c->call->sync)
@@ -228,6 +225,27 @@ static int collect_tables(struct collection *c)
     for (size_t i = 0; i < c->tables.count && status == DELTAFS_OK; i++)
         status = collect_data(c, table_path(path, c->path, c->tables.table[i].number, TABLE_DATA),
                               c->tables.table[i].number);
+    return status;
+}
+
+/* Copies and removals that were interrupted. */
+static int remove_rest(struct collection *c)
+{
+    static const char copy[] = TABLE_DATA COPY_NAME;
+    const size_t digits = strlen("t0123456789abcdef");
+    struct bytes names = {.used = 0};
+    char path[PATH_ROOM];
+    int status = io_names(&c->call->io, c->path, &names, &c->call->error);
+
+    for (size_t at = 0; at < names.used && status == DELTAFS_OK;) {
+        const char *name = (const char *)names.buffer.bytes + at;
+        size_t n = strlen(name);
+        int is_copy = name[0] == 't' && n == digits + strlen(copy) && strcmp(name + digits, copy) == 0;
+        if (is_copy || dir_is_being_removed(name))
+            status = dir_remove_own(io_path_in(path, c->path, "%s", name), &c->call->error);
+        at += n + 1;
+    }
+    buffer_fini(&names.buffer);
     return status;
 }
 
@@ -300,6 +318,8 @@ static int collect(struct collection *c)
 {
     int status = check_writers(c);
 
+    if (status == DELTAFS_OK)
+        status = remove_rest(c);
     if (status == DELTAFS_OK)
         status = pins_read(&c->call->io, c->path, &c->pins, &c->call->error);
     c->result.pins = c->pins.pins;

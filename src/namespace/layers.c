@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "base/memory.h"
 #include "base/number.h"
 #include "namespace/layers.h"
@@ -141,6 +142,26 @@ int layers_append(struct layers *l, const struct layers *from, size_t *top, stru
     }
     free(place);
     return status;
+}
+
+static int is_copy(const struct layer *a, const struct layer *b)
+{
+    struct stat x, y;
+
+    return a->path && b->path && memcmp(a->uuid, b->uuid, sizeof a->uuid) == 0 && strcmp(a->path, b->path) != 0 &&
+           stat(a->path, &x) == 0 && stat(b->path, &y) == 0 && (x.st_ino != y.st_ino || x.st_dev != y.st_dev);
+}
+
+int layers_check_copies(const struct layers *l, struct error *e)
+{
+    for (size_t i = 0; i < l->count; i++)
+        for (size_t k = 0; k < i; k++)
+            if (is_copy(&l->layer[i], &l->layer[k]))
+                return error_set(e, DELTAFS_ERR_INVALID,
+                                 "%s: is a copy of the namespace %s, made outside of DeltaFS; the two cannot be seen "
+                                 "as one, so copy one of them by 'deltafs ns cp -r'",
+                                 l->layer[i].path, l->layer[k].path);
+    return DELTAFS_OK;
 }
 
 /* ---- Writing ---- */

@@ -51,6 +51,9 @@ int layers_append(struct layers *l, const struct layers *from, size_t *top, stru
 /* Whether both are the same. */
 int layers_are_same(const struct layers *a, const struct layers *b);
 
+/* DELTAFS_ERR_INVALID if two of the namespaces are copies of one: their tables have the same numbers. */
+int layers_check_copies(const struct layers *l, struct error *e);
+
 int layers_write(const struct layers *l, struct io_file *file, uint64_t *size, struct error *e);
 /* Take the fields of a line, for textlog_take; `arg` is a struct layers. */
 int layers_take_layer(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e);

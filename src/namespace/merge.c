@@ -74,6 +74,8 @@ static int inputs_read(struct snapshot_call *c, struct inputs *in, int policy)
     if (status == DELTAFS_OK && in->count > 1)
         status = add_merge(c, in, top, policy);
     free(top);
+    if (status == DELTAFS_OK)
+        status = layers_check_copies(&in->layers, &c->error);
     return status == DELTAFS_OK && policy == DELTAFS_SNAPSHOT_ERROR ? check_conflicts(c, in) : status;
 }
 
@@ -115,7 +117,7 @@ static int merge(struct snapshot_call *c, struct inputs *in, int policy, const c
         return status;
     s.layers = in->layers;
     status = registry_publish(&c->io, name, &s, c->sync, &c->error);
-    if (status != DELTAFS_OK)
+    if (status != DELTAFS_OK && !registry_may_have(&c->io, name, &s))
         pin_remove_layers(&c->io, s.uuid, &in->layers, error_ignored());
     return status;
 }

@@ -17,8 +17,8 @@ static const char *pin_path(char path[PATH_ROOM], const char *folder, const uint
     return io_path_in(path, folder, PIN_NAME "%s", text);
 }
 
-/* `layers` NULL: all is kept. */
-static int write_lines(struct io_file *file, const char *path, const struct pin *pin, const struct layers *layers,
+/* Of the layers that are the namespace of `of`; NULL: all is kept. */
+static int write_lines(struct io_file *file, const struct layer *of, const struct pin *pin, const struct layers *layers,
                        struct error *e)
 {
     char text[UUID_TEXT_SIZE];
@@ -28,13 +28,14 @@ static int write_lines(struct io_file *file, const char *path, const struct pin 
     int status = textlog_append_id(file, &size, text, e);
     if (status == DELTAFS_OK)
         status = textlog_append(file, &size, 0, e, "Pin time=%lld holder=%s", (long long)time(NULL), pin->holder);
-    for (size_t i = 0; layers && i < layers->count; i++) {
+    for (size_t i = 0; of && i < layers->count; i++) {
         const struct layer *layer = &layers->layer[i];
-        for (size_t k = 0; layer->path && strcmp(layer->path, path) == 0 && k < layer->tables; k++)
+        int is = layer->path && memcmp(layer->uuid, of->uuid, sizeof of->uuid) == 0;
+        for (size_t k = 0; is && k < layer->tables; k++)
             if (status == DELTAFS_OK)
                 status = layer_table_write(&layer->table[k], file, &size, e);
     }
-    if (status == DELTAFS_OK && layers)
+    if (status == DELTAFS_OK && of)
         status = textlog_append(file, &size, 0, e, "End");
     return status == DELTAFS_OK && pin->sync ? io_file_sync(file, e) : status;
 }
@@ -45,7 +46,7 @@ static int explain(const char *path, struct error *e)
                      e->text, path);
 }
 
-static int write_pin(struct io *io, const char *path, const char *name, const struct pin *pin,
+static int write_pin(struct io *io, const char *path, const char *name, const struct pin *pin, const struct layer *of,
                      const struct layers *layers, struct error *e)
 {
     struct io_file file;
@@ -56,7 +57,7 @@ static int write_pin(struct io *io, const char *path, const char *name, const st
 
     if (status != DELTAFS_OK)
         return status == DELTAFS_ERR_IO ? explain(path, e) : status;
-    status = io_file_finish(&file, write_lines(&file, path, pin, layers, e), e);
+    status = io_file_finish(&file, write_lines(&file, of, pin, layers, e), e);
     if (status != DELTAFS_OK)
         io_unlink(io, name, error_ignored());
     return status;
@@ -65,18 +66,24 @@ static int write_pin(struct io *io, const char *path, const char *name, const st
 int pin_begin(struct io *io, const char *path, const struct pin *pin, struct error *e)
 {
     char name[PATH_ROOM];
-    int status = write_pin(io, path, pin_path(name, path, pin->uuid), pin, NULL, e);
+    int status = write_pin(io, path, pin_path(name, path, pin->uuid), pin, NULL, NULL, e);
 
-    return status == DELTAFS_OK && pin->sync ? io_sync_folder(io, path, e) : status;
+    if (status != DELTAFS_OK || !pin->sync)
+        return status;
+    status = io_sync_folder(io, path, e);
+    if (status != DELTAFS_OK)
+        io_unlink(io, name, error_ignored());
+    return status;
 }
 
-int pin_set(struct io *io, const char *path, const struct pin *pin, const struct layers *layers, struct error *e)
+int pin_set(struct io *io, const struct layer *of, const struct pin *pin, const struct layers *layers, struct error *e)
 {
     char name[PATH_ROOM], aside[PATH_ROOM], text[UUID_TEXT_SIZE];
+    const char *path = of->path;
 
     uuid_to_text(pin->uuid, text);
     io_path_in(aside, path, "." PIN_NAME "%s", text);
-    int status = write_pin(io, path, aside, pin, layers, e);
+    int status = write_pin(io, path, aside, pin, of, layers, e);
     if (status != DELTAFS_OK)
         return status;
     status = io_rename(io, aside, pin_path(name, path, pin->uuid), e);
@@ -85,7 +92,7 @@ int pin_set(struct io *io, const char *path, const struct pin *pin, const struct
     return status == DELTAFS_OK && pin->sync ? io_sync_folder(io, path, e) : status;
 }
 
-/* Whether a layer before this one is of the same namespace. */
+/* Whether a layer before this one has the same path. */
 static int is_repeated(const struct layers *layers, size_t i)
 {
     for (size_t k = 0; k < i; k++)
@@ -100,7 +107,7 @@ int pin_layers(struct io *io, const struct pin *pin, const struct layers *layers
 
     for (size_t i = 0; i < layers->count && status == DELTAFS_OK; i++)
         if (layers->layer[i].path && !is_repeated(layers, i))
-            status = pin_set(io, layers->layer[i].path, pin, layers, e);
+            status = pin_set(io, &layers->layer[i], pin, layers, e);
     if (status != DELTAFS_OK)
         pin_remove_layers(io, pin->uuid, layers, error_ignored());
     return status;

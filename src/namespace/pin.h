@@ -1,7 +1,10 @@
 /* Pins: what a namespace must keep for a snapshot, or for a namespace on top of it. A pin is a text log in the folder
- * of the namespace, PIN.UUID, with the UUID of that snapshot or namespace: Deltafs version=1 uuid=UUID Pin time=T
- * holder=TEXT Table number=N limit=LABEL         for each table, as it is in one of the layers End One without the line
- * End keeps all: it is written before it is known what the snapshot consists of. */
+ * of the namespace, PIN.UUID, with the UUID of that snapshot or namespace:
+ *     Deltafs version=1 uuid=UUID
+ *     Pin time=T holder=TEXT
+ *     Table number=N limit=LABEL       for each table, as it is in one of the layers
+ *     End
+ * One without the line End keeps all: it is written before it is known what the snapshot consists of. */
 #ifndef DELTAFS_NAMESPACE_PIN_H
 #define DELTAFS_NAMESPACE_PIN_H
 
@@ -13,10 +16,10 @@ struct pin {
     int sync;
 };
 
-/* Pin all of the namespace at `path`; pin_set then says what is needed: the tables of the layers that are this
- * namespace. */
+/* Pin all of the namespace at `path`; pin_set then says what is needed of the namespace of a layer: the tables of all
+ * layers that are this namespace, by whatever path. After an error, pin_begin has left no pin. */
 int pin_begin(struct io *io, const char *path, const struct pin *pin, struct error *e);
-int pin_set(struct io *io, const char *path, const struct pin *pin, const struct layers *layers, struct error *e);
+int pin_set(struct io *io, const struct layer *of, const struct pin *pin, const struct layers *layers, struct error *e);
 /* Pin what the layers have of every namespace. After an error none of these pins is left. */
 int pin_layers(struct io *io, const struct pin *pin, const struct layers *layers, struct error *e);
 /* Remove a pin; that there is none is no error. Or those in all namespaces. */

@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -231,6 +232,18 @@ int registry_read(struct io *io, const char *text, struct snapshot *out, struct 
     return status;
 }
 
+int registry_may_have(struct io *io, const char *text, const struct snapshot *s)
+{
+    struct snapshot there;
+    int status = registry_read(io, text, &there, error_ignored());
+
+    if (status != DELTAFS_OK)
+        return status != DELTAFS_ERR_NOT_FOUND && status != DELTAFS_ERR_NOT_DELTAFS && status != DELTAFS_ERR_INVALID;
+    int is = memcmp(there.uuid, s->uuid, sizeof there.uuid) == 0;
+    snapshot_fini(&there);
+    return is;
+}
+
 char *deltafs_private_registry_whole(const char *text)
 {
     struct io io = io_default();
@@ -279,8 +292,8 @@ int registry_each(struct io *io, const char *folder, int (*fn)(void *arg, const 
 struct withdrawal {
     struct io *io;
     const char *folder;
-    int status; /* of the first that failed */
-    struct error error;
+    char own[sizeof WITHDRAWN + UUID_TEXT_SIZE];
+    struct error error; /* of the own */
 };
 
 static int finish_one(struct withdrawal *w, const char *name, struct error *e)
@@ -300,7 +313,7 @@ static int finish_one(struct withdrawal *w, const char *name, struct error *e)
     return status == DELTAFS_OK ? io_rmdir(w->io, io_path_in(path, w->folder, "%s", name), e) : status;
 }
 
-/* Another process may be finishing the same. One that cannot be finished does not keep others from it. */
+/* Another process may be finishing the same. Others that cannot be finished are left to the next withdrawal. */
 static int finish_withdrawal(void *arg, const char *name, struct error *e)
 {
     struct withdrawal *w = arg;
@@ -310,10 +323,8 @@ static int finish_withdrawal(void *arg, const char *name, struct error *e)
     if (strncmp(name, WITHDRAWN, strlen(WITHDRAWN)) != 0)
         return DELTAFS_OK;
     int status = finish_one(w, name, &one);
-    if (status != DELTAFS_OK && status != DELTAFS_ERR_NOT_FOUND && w->status == DELTAFS_OK) {
-        w->status = status;
+    if (status != DELTAFS_OK && status != DELTAFS_ERR_NOT_FOUND && strcmp(name, w->own) == 0)
         w->error = one;
-    }
     return DELTAFS_OK;
 }
 
@@ -321,19 +332,20 @@ int registry_withdraw(struct io *io, const struct snapshot *s, int sync, struct 
 {
     char aside[PATH_ROOM], uuid[UUID_TEXT_SIZE];
     char *folder = path_parent(s->folder);
-    struct withdrawal w = {.io = io, .folder = folder};
+    struct withdrawal w = {.io = io, .folder = folder, .error.status = DELTAFS_OK};
 
     if (!folder)
         return error_no_memory(e, strlen(s->folder), "a path");
     uuid_to_text(s->uuid, uuid);
-    int status = io_rename(io, s->folder, io_path_in(aside, folder, WITHDRAWN "%s", uuid), e);
+    snprintf(w.own, sizeof w.own, WITHDRAWN "%s", uuid);
+    int status = io_rename(io, s->folder, io_path_in(aside, folder, "%s", w.own), e);
     if (status == DELTAFS_OK && sync)
         status = io_sync_parent(io, s->folder, e);
     if (status == DELTAFS_OK)
         status = io_list(io, folder, finish_withdrawal, &w, e);
-    if (status == DELTAFS_OK && w.status != DELTAFS_OK) {
+    if (status == DELTAFS_OK && w.error.status != DELTAFS_OK) {
         *e = w.error;
-        status = w.status;
+        status = e->status;
     }
     free(folder);
     return status;

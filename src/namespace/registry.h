@@ -39,6 +39,8 @@ int registry_read(struct io *io, const char *text, struct snapshot *out, struct 
 DELTAFS_PRIVATE char *deltafs_private_registry_whole(const char *text);
 /* Give a snapshot its name, in the first registry of the text, which is created if it does not exist. */
 int registry_publish(struct io *io, const char *text, const struct snapshot *s, int sync, struct error *e);
+/* After that has failed: whether the snapshot has its name nevertheless, or may have it, so that its pins must stay. */
+int registry_may_have(struct io *io, const char *text, const struct snapshot *s);
 /* Remove a snapshot that was read, and its pins. */
 int registry_withdraw(struct io *io, const struct snapshot *s, int sync, struct error *e);
 

@@ -103,7 +103,7 @@ static int publish_pinned(struct snapshot_call *c, const char *path, struct head
                          path);
     int status = add_namespace(c, path, head, &s->layers);
     if (status == DELTAFS_OK)
-        status = pin_set(&c->io, path, pin, &s->layers, &c->error);
+        status = pin_set(&c->io, &s->layers.layer[s->layers.count - 1], pin, &s->layers, &c->error);
     return status == DELTAFS_OK ? registry_publish(&c->io, pin->holder, s, c->sync, &c->error) : status;
 }
 
@@ -123,7 +123,7 @@ static int publish(struct snapshot_call *c, const char *path, const char *name)
         status = pin_begin(&c->io, path, &pin, &c->error);
     if (status == DELTAFS_OK) {
         status = publish_pinned(c, path, &head, &pin, &s);
-        if (status != DELTAFS_OK)
+        if (status != DELTAFS_OK && !registry_may_have(&c->io, name, &s))
             pin_remove(&c->io, path, s.uuid, error_ignored());
     }
     layers_fini(&head.below);

@@ -360,7 +360,10 @@ static int gc_one(void *values, const char *path)
     if (code != EXIT_OK)
         return code;
     if (c.is_kept)
-        text_say("%s: all is kept, for a snapshot that is being published, or was not finished", path);
+        text_say(
+            "%s: all is kept, for a snapshot that is being published; if none is, a process was killed then: remove "
+            "the file PIN.UUID in there that has no line End",
+            path);
     else
         text_say("%s: %" PRIu64 " bytes freed, %" PRIu64 " kept", path,
                  c.bytes_before > c.bytes_after ? c.bytes_before - c.bytes_after : 0, c.bytes_after);

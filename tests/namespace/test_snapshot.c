@@ -3,9 +3,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <dirent.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "fake_io.h"
 #include "history.h"
 #include "io/lease.h"
 #include "unit_kth.h"
@@ -379,12 +381,218 @@ static void every_operation_fails(void **state)
     CHECK_IS(deltafs_namespace_unlink(ns, "/waste"), DELTAFS_OK);
     close_ns(ns);
     publish(path, "two");
+    setenv("DELTAFS_SYNC", "commit", 1);
     fail_each(path, publish_kth, 0);
     fail_each(path, withdraw_kth, 1);
     fail_each(path, merge_kth, 0);
     fail_each(path, compact_kth, 0);
     fail_each(path, collect_kth, 0);
     fail_each(path, view_kth, 0);
+    setenv("DELTAFS_SYNC", "none", 1);
+    withdraw("one");
+    withdraw("two");
+}
+
+/* ---- Killed between any two operations ---- */
+
+/* Remove the pins that are not in the list, as the manual says. */
+static void remove_other_pins(const char *path, const char *kept)
+{
+    DIR *d = opendir(path);
+    const struct dirent *e;
+
+    assert_non_null(d);
+    while ((e = readdir(d)))
+        if (strncmp(e->d_name, "PIN.", 4) == 0 && !strstr(kept, e->d_name))
+            CHECK_IS(unlinkat(dirfd(d), e->d_name, 0), 0);
+    closedir(d);
+}
+
+static void list_pins(const char *path, char *text, size_t room)
+{
+    DIR *d = opendir(path);
+    const struct dirent *e;
+    size_t n = 0;
+
+    assert_non_null(d);
+    while ((e = readdir(d)))
+        if (strncmp(e->d_name, "PIN.", 4) == 0)
+            n += (size_t)snprintf(text + n, room - n, "%s ", e->d_name);
+    closedir(d);
+}
+
+static void check_snapshot(const char *name, const char *file)
+{
+    deltafs_namespace *ns = open_ns(name, O_RDONLY);
+
+    check_file(ns, "/file", file);
+    close_ns(ns);
+}
+
+/* A process is killed in the call, before its k-th operation, for every k, and each time in the same namespace. Then
+ * all that was there is there, also after a collection; and that leaves nothing of what was interrupted. */
+static void kill_each(const char *path, int (*call)(const char *path), int is_withdrawal)
+{
+    static struct fake_io fake;
+    const char *copy = unit_path("killed.copy");
+    char pins[256];
+    int ended = 1;
+
+    list_pins(path, pins, sizeof pins);
+    unit_copy(path, copy);
+    for (uint64_t k = 0; ended != 0; k++) {
+        unit_remove(path);
+        unit_copy(copy, path);
+        if (is_withdrawal)
+            publish(path, "kth");
+        pid_t child = fork();
+        if (child == 0) {
+            fake_io_begin_killed(&fake, k);
+            _exit(call(path) == DELTAFS_OK ? 0 : 1);
+        }
+        CHECK_IS(waitpid(child, &ended, 0), child);
+        CHECK(ended == 0 || (WIFSIGNALED(ended) && WTERMSIG(ended) == SIGKILL));
+        CHECK_IS(deltafs_namespace_collect(path, NULL), DELTAFS_OK);
+        check_snapshot(path, "new");
+        check_snapshot(named("one"), "text");
+        if (exists(named("kth")))
+            check_snapshot(named("kth"), "new");
+        unit_remove(unit_path("view"));
+        if (!exists(named("kth")))
+            publish(path, "kth");
+        withdraw("kth"); /* finishes one that was interrupted, too */
+        CHECK_IS(count_names(unit_path("registry"), ".withdrawn"), 0);
+        remove_other_pins(path, pins);
+        CHECK_IS(deltafs_namespace_collect(path, NULL), DELTAFS_OK);
+        CHECK_IS(count_names(path, ".deltafs-removed"), 0);
+        CHECK_IS(count_names(path, "t"), 2); /* a table and its data */
+        check_snapshot(named("one"), "text");
+    }
+    unit_remove(copy);
+}
+
+static void killed_anywhere(void **state)
+{
+    const char *path = unit_path("killed");
+    deltafs_namespace *ns = new_ns("killed");
+
+    (void)state;
+    put_file(ns, "/file", "text");
+    close_ns(ns);
+    publish(path, "one");
+    ns = open_ns(path, O_RDWR);
+    put_file(ns, "/file", "new");
+    put_file(ns, "/waste", "waste");
+    CHECK_IS(deltafs_namespace_commit(ns), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_unlink(ns, "/waste"), DELTAFS_OK);
+    close_ns(ns);
+    publish(path, "two");
+    kill_each(path, publish_kth, 0);
+    kill_each(path, withdraw_kth, 1);
+    kill_each(path, merge_kth, 0);
+    kill_each(path, view_kth, 0);
+    kill_each(path, collect_kth, 0);
+    withdraw("one");
+    withdraw("two");
+}
+
+/* A writer was killed while it created the data of its table: a collection removes that, and the table can be used. */
+static void collected_half(void **state)
+{
+    const char *path = unit_path("half");
+    deltafs_namespace *ns = new_ns("half");
+    char table[32];
+
+    (void)state;
+    CHECK_IS(deltafs_namespace_mkdir(ns, "/folder", 0700), DELTAFS_OK);
+    close_ns(ns);
+    CHECK_IS(count_tables(path, table), 1);
+    CHECK_IS(mkdir(unit_path("half/%s.data", table), 0700), 0);
+    CHECK_IS(deltafs_namespace_collect(path, NULL), DELTAFS_OK);
+    CHECK(!unit_exists(unit_path("half/%s.data", table)));
+    ns = open_ns(path, O_RDWR);
+    put_file(ns, "/file", "text");
+    close_ns(ns);
+    CHECK_IS(count_tables(path, table), 1);
+}
+
+/* A withdrawal of somebody else that cannot be finished is not an error of the next. */
+static void withdrawn_beside(void **state)
+{
+    const char *path = unit_path("beside"), *other = unit_path("registry/.withdrawn.other");
+    deltafs_namespace *ns = new_ns("beside");
+
+    (void)state;
+    close_ns(ns);
+    publish(path, "beside");
+    CHECK_IS(mkdir(other, 0700), 0);
+    unit_save(unit_path("registry/.withdrawn.other/SNAPSHOT"), "damaged", 7);
+    withdraw("beside");
+    CHECK(unit_exists(other));
+    unit_remove(other);
+}
+
+/* A namespace that is reached by two paths needs one pin for both; its copy is another namespace, with which it cannot
+ * be merged. */
+static void same_tables(void **state)
+{
+    const char *path = unit_path("same"), *way = unit_path("way"), *copy = unit_path("copied");
+    const char *const two[] = {named("same1"), named("same2")}, *const copied[] = {named("same2"), named("copied")};
+    deltafs_namespace *ns = new_ns("same");
+
+    (void)state;
+    put_file(ns, "/file", "first");
+    close_ns(ns);
+    publish(path, "same1");
+    ns = open_ns(path, O_RDWR);
+    put_file(ns, "/file", "second");
+    close_ns(ns);
+    CHECK_IS(symlink("same", way), 0);
+    publish(way, "same2");
+    CHECK_IS(deltafs_snapshot_merge(2, two, DELTAFS_SNAPSHOT_FIRST, named("both")), DELTAFS_OK);
+    unit_copy(path, copy);
+    withdraw("same1");
+    ns = open_ns(path, O_RDWR);
+    CHECK_IS(deltafs_namespace_unlink(ns, "/file"), DELTAFS_OK);
+    close_ns(ns);
+    CHECK_IS(deltafs_namespace_collect(path, NULL), DELTAFS_OK);
+    ns = open_view(NULL, O_RDONLY, named("both"), NULL, DELTAFS_SNAPSHOT_NEWEST);
+    check_file(ns, "/file", "second");
+    close_ns(ns);
+    ns = open_ns(copy, O_RDWR);
+    put_file(ns, "/other", "other");
+    close_ns(ns);
+    publish(copy, "copied");
+    CHECK_IS(deltafs_snapshot_merge(2, copied, DELTAFS_SNAPSHOT_NEWEST, named("wrong")), DELTAFS_ERR_INVALID);
+}
+
+/* Many names that were removed are between those of a folder: a list does not hold them in memory. */
+static void removed_between(void **state)
+{
+    enum { MANY = 40000 };
+    static char text[MANY][8];
+    static const char *names[MANY];
+    const char *const on[] = {named("removed"), named("plain")};
+    deltafs_options *o = unit_options("memory", "8M", "threads", "0", NULL);
+    deltafs_namespace *ns = new_ns("removed");
+
+    (void)state;
+    for (int i = 0; i < MANY; i++) {
+        snprintf(text[i], sizeof text[i], "%d", i);
+        names[i] = text[i];
+    }
+    CHECK_IS(deltafs_namespace_create_many(ns, "/", names, MANY, 0600), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_commit(ns), DELTAFS_OK);
+    for (int i = 1; i < MANY; i++)
+        CHECK_IS(deltafs_namespace_unlink(ns, names[i]), DELTAFS_OK);
+    close_ns(ns);
+    publish(unit_path("removed"), "removed");
+    close_ns(new_ns("plain"));
+    publish(unit_path("plain"), "plain");
+    CHECK_IS(deltafs_namespace_open_view(NULL, O_RDONLY, 2, on, DELTAFS_SNAPSHOT_FIRST, o, &ns), DELTAFS_OK);
+    assert_string_equal(names_in(ns, "/"), "0");
+    close_ns(ns);
+    deltafs_options_destroy(o);
 }
 
 /* ---- Merges against a tree ---- */
@@ -473,8 +681,10 @@ static int setup(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arguments),       cmocka_unit_test(created_at_once),       cmocka_unit_test(what_is_missing),
-        cmocka_unit_test(collected_alone), cmocka_unit_test(every_operation_fails), cmocka_unit_test(merged_histories)};
+        cmocka_unit_test(arguments),       cmocka_unit_test(created_at_once), cmocka_unit_test(what_is_missing),
+        cmocka_unit_test(collected_alone), cmocka_unit_test(collected_half),  cmocka_unit_test(withdrawn_beside),
+        cmocka_unit_test(same_tables),     cmocka_unit_test(removed_between), cmocka_unit_test(every_operation_fails),
+        cmocka_unit_test(killed_anywhere), cmocka_unit_test(merged_histories)};
 
     return cmocka_run_group_tests(tests, setup, unit_teardown) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
