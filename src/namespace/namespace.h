@@ -17,7 +17,7 @@
  *     list.c        the entries of a folder
  *     all_records.c all that the tables have, for collect.c
  *     commit.c      from the names in memory to the table
- *     namespace.c   open, close, messages
+ *     namespace.c   open, close, messages; namespace_info.c: what it consists of
  *     shared.c      all of this by the ranks of a job together: see shared.h
  *
  * A public function begins with ns_begin, which makes room for the names that it will look up: pointers to nodes and

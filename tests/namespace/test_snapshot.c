@@ -311,6 +311,16 @@ static int compact_kth(const char *path)
     return deltafs_namespace_compact(path, NULL);
 }
 
+static int verify_kth(const char *path)
+{
+    return deltafs_namespace_verify(path, NULL, NULL, NULL);
+}
+
+static int repair_kth(const char *path)
+{
+    return deltafs_namespace_repair(path, NULL, NULL, NULL);
+}
+
 static int exists(const char *name)
 {
     deltafs_snapshot *s = NULL;
@@ -385,6 +395,8 @@ static void every_operation_fails(void **state)
     fail_each(path, publish_kth, 0);
     fail_each(path, withdraw_kth, 1);
     fail_each(path, merge_kth, 0);
+    fail_each(path, verify_kth, 0);
+    fail_each(path, repair_kth, 0);
     fail_each(path, compact_kth, 0);
     fail_each(path, collect_kth, 0);
     fail_each(path, view_kth, 0);

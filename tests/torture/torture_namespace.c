@@ -221,6 +221,9 @@ static void check(struct namespace_case *c)
     else if (!fits(&c->m.committed, ns, why))
         torture_lost(c->v, "%s%s%s", why, *first ? "; " : "", first);
     deltafs_namespace_close(ns);
+    int verified = status == DELTAFS_OK ? deltafs_namespace_verify(c->path, NULL, NULL, NULL) : DELTAFS_OK;
+    if (verified != DELTAFS_OK)
+        torture_wrong(c->v, "deltafs_namespace_verify returns %d: %s", verified, deltafs_errmsg(NULL));
     c->m.has_maybe = 0;
     for (size_t i = 0; i < SNAPSHOTS; i++)
         check_snapshot(c, i);
