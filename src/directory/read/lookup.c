@@ -3,14 +3,15 @@
 #include "directory/read/lookup.h"
 #include "directory/read/gather.h"
 
-#define PROBES_MAX   256                /* leaves searched in a window */
-#define REFS_MAX     1024               /* blocks, or parts of them, taken in a window */
-#define RECORDS_MAX  (64u << 10)        /* and records */
-#define SEEKS_MAX    16                 /* records of a key in a leaf that are sought one by one, */
-#define SEEKERS_MAX  2                  /* of so many keys */
-#define ANSWER_BYTES 512                /* of a key's values, to begin with */
-#define WINDOW_BYTES ((size_t)8 << 20)  /* of leaves or blocks, about, in a window */
-#define FETCH_MAX    ((size_t)64 << 10) /* of leaves that are read at once */
+#define PROBES_MAX   256                 /* leaves searched in a window */
+#define REFS_MAX     1024                /* blocks, or parts of them, taken in a window */
+#define RECORDS_MAX  (64u << 10)         /* and records */
+#define SEEKS_MAX    16                  /* records of a key in a leaf that are sought one by one, */
+#define SEEKERS_MAX  2                   /* of so many keys */
+#define ANSWER_BYTES 512                 /* of a key's values, to begin with */
+#define WINDOW_BYTES ((size_t)8 << 20)   /* of leaves or blocks, about, in a window; */
+#define LEAVES_NEAR  ((size_t)256 << 10) /* of leaves, while reads are quick, what stays in the processor's cache */
+#define FETCH_MAX    ((size_t)64 << 10)  /* of leaves that are read at once */
 
 /* A leaf that can hold some of the wanted keys, which are neighbours. */
 struct probe {
@@ -30,6 +31,7 @@ struct lookup_scratch {
     struct leaf table;            /* room for the run table of a leaf, */
     const struct probe *loaded;   /* of this probe; NULL: it has none */
     struct buffer leaves;         /* as they were read */
+    int is_slow;                  /* the last ones came from storage */
     struct ref ref[REFS_MAX]; /* of a wanted key, whose number is `note`: `wanted` records side by side in a block */
     struct ref_record record[RECORDS_MAX];
 };
@@ -336,7 +338,7 @@ static void lookup_read_leaves(struct lookup *t)
         f->bytes = at;
         memset(at + f->length, 0, LEAF_SLACK);
     }
-    fetch_all(t->r->team, s->fetch, n);
+    s->is_slow = fetch_all(t->r->team, s->fetch, n);
     for (struct probe *p = s->probe; p < s->probe + t->probes; p++) {
         const struct fetch *f = &s->fetch[p->fetch];
         if (!p->is_read)
@@ -377,7 +379,8 @@ static void lookup_add_probe(struct lookup *t, const struct segment *segment, ui
         last->end = wanted + 1;
         return;
     }
-    if (t->probes == PROBES_MAX || (t->probes > 0 && t->probe_bytes + length > WINDOW_BYTES))
+    size_t most = t->s->is_slow ? WINDOW_BYTES : LEAVES_NEAR;
+    if (t->probes == PROBES_MAX || (t->probes > 0 && t->probe_bytes + length > most))
         lookup_take_probes(t);
     t->s->probe[t->probes++] = (struct probe){.segment = segment, .leaf = leaf, .first = wanted, .end = wanted + 1};
     t->probe_bytes += length;
