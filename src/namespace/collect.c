@@ -144,6 +144,11 @@ static int copy_chunks(struct collection *c, deltafs_dir *from, const struct ent
     for (size_t i = 0; i < count && status == DELTAFS_OK; i++) {
         deltafs_records *records = NULL;
         status = error_of_call(deltafs_get(from, place[i].number, NULL, &records), e);
+        if (status ==
+            DELTAFS_ERR_NOT_FOUND) { /* removed before a snapshot was published: another table has newer bytes */
+            status = DELTAFS_OK;
+            continue;
+        }
         if (status == DELTAFS_OK)
             status = error_of_call(
                 deltafs_append(to, place[i].number, records->record[0].value, records->record[0].size), e);
@@ -259,7 +264,7 @@ static int is_pinned(const struct collection *c, uint64_t table)
     return 0;
 }
 
-/* Remove a table's entries, if it got none since. */
+/* Remove a table's entries, if it got none since. A writer that takes it over again may have died before that. */
 static int remove_table(struct collection *c, const char *path, uint64_t limit)
 {
     struct error *e = &c->call->error;
@@ -269,8 +274,12 @@ static int remove_table(struct collection *c, const char *path, uint64_t limit)
 
     if (status == DELTAFS_ERR_NOT_FOUND)
         return DELTAFS_OK;
+    if (status == DELTAFS_ERR_NOT_DELTAFS) /* its creation was interrupted */
+        return dir_remove_own(path, e);
     if (status == DELTAFS_OK)
         status = error_of_call(deltafs_last_label(dir, &label), e);
+    if (dir && status == DELTAFS_ERR_NOT_FOUND)
+        status = DELTAFS_OK;
     if (status == DELTAFS_OK)
         status = error_of_call(deltafs_bytes_stored(dir, &stored), e);
     deltafs_close(dir);

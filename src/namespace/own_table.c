@@ -60,6 +60,15 @@ static int has_usable_data(const struct own_table *own, uint64_t number)
     return status == DELTAFS_OK || status == DELTAFS_ERR_NOT_FOUND;
 }
 
+/* Whether this user may write to a table; with `is_gone`, only its data is there, after a compaction. */
+static int may_take(const struct own_table *own, uint64_t number, int is_gone)
+{
+    char path[PATH_ROOM];
+
+    return eaccess(table_path(path, own->path, number, is_gone ? TABLE_DATA : ""), W_OK | X_OK) == 0 &&
+           has_usable_data(own, number);
+}
+
 /* Take over one of the tables that are there. A damaged one stays as it is, for a repair, and one of another user for
  * that user. */
 static int own_take(struct own_table *own, uint64_t random, struct error *e)
@@ -72,11 +81,12 @@ static int own_take(struct own_table *own, uint64_t random, struct error *e)
     for (size_t i = 0; i < count && i < TRIES_MAX && status == DELTAFS_OK && !own->dir; i++) {
         own->number = number[(random + i) % count];
         table_path(path, own->path, own->number, "");
-        if (eaccess(path, W_OK | X_OK) != 0 || !has_usable_data(own, own->number))
+        int is_gone = access(path, F_OK) != 0;
+        if (!may_take(own, own->number, is_gone))
             continue;
-        status = serial_open_directory(path, own->options, 1, 0, &own->dir, e);
+        status = serial_open_directory(path, own->options, !is_gone, 0, &own->dir, e);
         if (status == DELTAFS_ERR_BUSY || status == DELTAFS_ERR_NOT_DELTAFS || status == DELTAFS_ERR_NOT_FOUND ||
-            status == DELTAFS_ERR_DAMAGED)
+            status == DELTAFS_ERR_EXISTS || status == DELTAFS_ERR_DAMAGED)
             status = DELTAFS_OK;
     }
     free(number);

@@ -152,7 +152,17 @@ int table_reader(struct tables *t, struct table *table, struct table_reader **ou
 
 /* ---- All of them ---- */
 
-static int tables_options(struct tables *t, const deltafs_options *given, size_t count, struct error *e)
+/* Tables that were compacted share no memory: mostly nothing is read of them. */
+static size_t count_read(const struct tables *t)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < t->count; i++)
+        n += t->table[i].epochs.first == 0;
+    return n;
+}
+
+static int tables_options(struct tables *t, const deltafs_options *given, struct error *e)
 {
     char cache[32];
     uint64_t bytes;
@@ -162,7 +172,7 @@ static int tables_options(struct tables *t, const deltafs_options *given, size_t
         status = deltafs_private_options_copy(t->options, given, e);
     if (status != DELTAFS_OK)
         return status;
-    bytes = deltafs_private_options_number(t->options, OPTION_READ_CACHE) / (count + 1);
+    bytes = deltafs_private_options_number(t->options, OPTION_READ_CACHE) / (count_read(t) + 1);
     snprintf(cache, sizeof cache, "%llu", (unsigned long long)bytes);
     status = error_of_call(deltafs_options_set(t->options, "read_cache", cache), e);
     if (status == DELTAFS_OK)
@@ -272,7 +282,7 @@ static int open_once(struct tables *t, const struct opening *o, struct compacted
     if (status == DELTAFS_OK)
         status = add_layers(t, o->layers, e);
     if (status == DELTAFS_OK)
-        status = tables_options(t, o->options, t->count, e);
+        status = tables_options(t, o->options, e);
     for (size_t i = 0; i < t->count && status == DELTAFS_OK; i++)
         status = table_open(t, &t->table[i], e);
     return status == DELTAFS_OK ? check_compacted(t, o->path, c, e) : status;
