@@ -102,6 +102,17 @@ static int is_own(const struct collection *c, uint64_t table)
     return 0;
 }
 
+/* The places of a version. If it is not the newest of all, an earlier collection may have removed them, before a
+ * snapshot was published that has its record, and a newer one of another table. */
+static int note_places(struct collection *c, const struct version *v)
+{
+    const struct inode *i = &v->entry.inode;
+    int is_there = is_newest(c, v, 1, 0),
+        status = is_there ? DELTAFS_OK : tables_has_chunk(&c->tables, &i->data, &is_there, &c->call->error);
+
+    return status == DELTAFS_OK && is_there ? tables_each_place(&c->tables, i, add_place, c, &c->call->error) : status;
+}
+
 static int note_versions(struct collection *c)
 {
     int status = DELTAFS_OK;
@@ -111,7 +122,7 @@ static int note_versions(struct collection *c)
         const struct inode *i = &v->entry.inode;
         if (i->type != ENTRY_FILE || i->size == 0 || !is_own(c, i->data.table) || !is_needed(c, v))
             continue;
-        status = tables_each_place(&c->tables, i, add_place, c, &c->call->error);
+        status = note_places(c, v);
     }
     return status;
 }
@@ -144,8 +155,8 @@ static int copy_chunks(struct collection *c, deltafs_dir *from, const struct ent
     for (size_t i = 0; i < count && status == DELTAFS_OK; i++) {
         deltafs_records *records = NULL;
         status = error_of_call(deltafs_get(from, place[i].number, NULL, &records), e);
-        if (status ==
-            DELTAFS_ERR_NOT_FOUND) { /* removed before a snapshot was published: another table has newer bytes */
+        /* One that was removed before a snapshot was published: another table has newer bytes. */
+        if (status == DELTAFS_ERR_NOT_FOUND) {
             status = DELTAFS_OK;
             continue;
         }

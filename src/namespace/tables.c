@@ -445,19 +445,38 @@ static int get_chunk(const struct tables *t, struct table *table, uint64_t key, 
     return status == DELTAFS_OK ? error_of_call(deltafs_get(table->data, key, NULL, records), e) : status;
 }
 
-int tables_read_chunk(struct tables *t, const struct entry_id *place, size_t room, void *bytes, size_t *got,
-                      struct error *e)
+/* The record of a place. DELTAFS_ERR_NOT_FOUND, without a message. */
+static int find_chunk(struct tables *t, const struct entry_id *place, deltafs_records **records, struct error *e)
 {
     struct table *table = tables_find(t, place->table);
-    deltafs_records *records = NULL;
-    char path[PATH_ROOM];
+    int status = table ? get_chunk(t, table, place->number, records, e) : DELTAFS_ERR_NOT_FOUND;
 
-    int status = table ? get_chunk(t, table, place->number, &records, e) : DELTAFS_ERR_NOT_FOUND;
     if (status == DELTAFS_ERR_CHANGED) { /* by a collection */
         deltafs_close(table->data);
         table->data = NULL;
-        status = get_chunk(t, table, place->number, &records, e);
+        status = get_chunk(t, table, place->number, records, e);
     }
+    return status;
+}
+
+int tables_has_chunk(struct tables *t, const struct entry_id *place, int *has_it, struct error *e)
+{
+    deltafs_records *records = NULL;
+    int status = find_chunk(t, place, &records, e);
+
+    deltafs_records_destroy(records);
+    *has_it = status == DELTAFS_OK;
+    return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
+}
+
+int tables_read_chunk(struct tables *t, const struct entry_id *place, size_t room, void *bytes, size_t *got,
+                      struct error *e)
+{
+    const struct table *table = tables_find(t, place->table);
+    deltafs_records *records = NULL;
+    char path[PATH_ROOM];
+
+    int status = find_chunk(t, place, &records, e);
     int is_sound = status == DELTAFS_OK && records->count == 1 && records->record[0].size <= room;
     if (is_sound) {
         *got = records->record[0].size;
