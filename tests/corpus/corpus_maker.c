@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "corpus_maker.h"
 #include "directory/format/directory_format.h"
+#include "directory/format/planes.h"
 
 #define TABLE_RECORDS 8192
 

@@ -316,7 +316,7 @@ static void commits_of_data(void **state)
 {
     deltafs_namespace *ns = new_ns("data");
     static char text[201];
-    char path[16];
+    char path[32];
 
     (void)state;
     for (int i = 0; i < 100; i++) {
@@ -503,7 +503,7 @@ static void replaced_while_open(void **state)
     enum { MANY = 120000 };
     deltafs_namespace *ns = new_ns("replaced");
     deltafs_namespace_file *f;
-    char path[16];
+    char path[32];
 
     (void)state;
     put_file(ns, "/file", "old");

@@ -161,7 +161,7 @@ static void created_at_once(void **state)
         assert_true(pid[k] >= 0);
         if (pid[k] > 0)
             continue;
-        char name[16];
+        char name[32];
         snprintf(name, sizeof name, "/%u", k);
         ns = open_view(path, O_RDWR | O_CREAT, named("base"), NULL, DELTAFS_SNAPSHOT_NEWEST);
         put_file(ns, name, "own");
@@ -270,7 +270,7 @@ static void write_junk(const char *path, const char *file, size_t size)
 {
     deltafs_namespace *ns[2] = {open_ns(path, O_RDWR), open_ns(path, O_RDWR)};
     uint8_t *bytes = calloc(1, size);
-    char name[16];
+    char name[32];
 
     for (int i = 0; i < 2; i++)
         for (int k = 0; k < 4; k++) {
@@ -635,7 +635,7 @@ static void same_tables(void **state)
 static void removed_between(void **state)
 {
     enum { MANY = 40000 };
-    static char text[MANY][8];
+    static char text[MANY][16];
     static const char *names[MANY];
     const char *const on[] = {named("removed"), named("plain")};
     deltafs_options *o = unit_options("memory", "8M", "threads", "0", NULL);
