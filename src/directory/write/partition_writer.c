@@ -157,9 +157,11 @@ static int part_write_fixed(struct partition_writer *p, struct run *run, size_t 
     return status;
 }
 
-/* Values of any size, and their places, lie anywhere: have the processor fetch those that come soon. */
+/* Values of any size, and their places, lie anywhere: have the processor fetch those that come soon. Some compilers
+ * take a function that does nothing but this for one without an effect, and leave it out, unless it is always inlined.
+ */
 #define VALUES_AHEAD 8
-static void prefetch_any(const struct memtable *table, const uint32_t *order)
+__attribute__((always_inline)) static inline void prefetch_any(const struct memtable *table, const uint32_t *order)
 {
     const uint8_t *value = table->arena + table->places[order[VALUES_AHEAD]];
 
