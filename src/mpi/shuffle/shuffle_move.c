@@ -401,7 +401,7 @@ static void in_take_pieces(struct shuffle *s, struct channel_in *in)
                               .moved = in->moved};
         uint32_t channel = shuffle_channel(s, partition_of(&s->by, piece.key), in->stage);
         int has_nothing = piece.size == 0 && piece.value_size > 0;
-        if (piece.value_size > VALUE_MOST || piece.offset > piece.value_size || has_nothing ||
+        if (piece.value_size > BLOCK_VALUE_MAX || piece.offset > piece.value_size || has_nothing ||
             piece.size > piece.value_size - piece.offset || piece.size > in->end - in->at - ITEM_HEADER ||
             s->out[channel].stage <= in->stage) {
             in_malformed(s, in, "has a record that cannot be right");

@@ -83,7 +83,7 @@ static uint32_t shuffle_whole(const struct plan *p, int64_t value_size)
 
 uint64_t shuffle_memory(const struct shuffle *s)
 {
-    uint64_t value = s->config.value_size < 0 ? VALUE_MOST : (uint64_t)s->config.value_size;
+    uint64_t value = s->config.value_size < 0 ? BLOCK_VALUE_MAX : (uint64_t)s->config.value_size;
 
     return s->stat.memory + (s->whole > 0 ? 0 : value);
 }

@@ -2,12 +2,11 @@
 #ifndef DELTAFS_MPI_SHUFFLE_STATE_H
 #define DELTAFS_MPI_SHUFFLE_STATE_H
 
+#include "directory/format/block.h"
 #include "mpi/shuffle/channel.h"
 #include "mpi/shuffle/link.h"
 #include "mpi/shuffle/ring.h"
 #include "mpi/shuffle/shuffle.h"
-
-#define VALUE_MOST (1u << 20) /* bytes of a value, at most */
 
 struct shuffle {
     struct shuffle_config config;
