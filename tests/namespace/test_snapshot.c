@@ -37,6 +37,16 @@ static void publish(const char *path, const char *name)
     CHECK_IS(deltafs_snapshot_publish(path, named(name)), DELTAFS_OK);
 }
 
+/* A namespace whose file "/file" is in a snapshot of it. */
+static void new_published(const char *name, const char *text, const char *snapshot)
+{
+    deltafs_namespace *ns = new_ns(name);
+
+    put_file(ns, "/file", text);
+    close_ns(ns);
+    publish(unit_path("%s", name), snapshot);
+}
+
 static void withdraw(const char *name)
 {
     CHECK_IS(deltafs_snapshot_withdraw(named(name)), DELTAFS_OK);
@@ -148,14 +158,12 @@ static void created_at_once(void **state)
 {
     const char *below = unit_path("below"), *path = unit_path("above");
     const char *const other[] = {named("other")};
-    deltafs_namespace *ns = new_ns("below");
+    deltafs_namespace *ns;
     pid_t pid[4];
     int ended;
 
     (void)state;
-    put_file(ns, "/file", "text");
-    close_ns(ns);
-    publish(below, "base");
+    new_published("below", "text", "base");
     for (unsigned k = 0; k < 4; k++) {
         pid[k] = fork();
         assert_true(pid[k] >= 0);
@@ -195,15 +203,13 @@ static void what_is_missing(void **state)
 {
     const char *path = unit_path("missing"), *moved = unit_path("moved");
     const char *text = unit_path("registry/missing/SNAPSHOT");
-    deltafs_namespace *ns = new_ns("missing");
+    deltafs_namespace *ns;
     char table[32], copy[64];
     uint8_t *bytes;
     size_t n;
 
     (void)state;
-    put_file(ns, "/file", "text");
-    close_ns(ns);
-    publish(path, "missing");
+    new_published("missing", "text", "missing");
     CHECK_IS(rename(path, moved), 0);
     CHECK_IS(try_open(named("missing"), O_RDONLY, "32M", &ns), DELTAFS_ERR_NOT_FOUND);
     close_ns(new_ns("missing"));
@@ -539,12 +545,10 @@ static void kill_each(const char *path, int (*call)(const char *path), int is_wi
 static void killed_anywhere(void **state)
 {
     const char *path = unit_path("killed");
-    deltafs_namespace *ns = new_ns("killed");
+    deltafs_namespace *ns;
 
     (void)state;
-    put_file(ns, "/file", "text");
-    close_ns(ns);
-    publish(path, "one");
+    new_published("killed", "text", "one");
     ns = open_ns(path, O_RDWR);
     put_file(ns, "/file", "new");
     put_file(ns, "/waste", "waste");
@@ -603,12 +607,10 @@ static void same_tables(void **state)
 {
     const char *path = unit_path("same"), *way = unit_path("way"), *copy = unit_path("copied");
     const char *const two[] = {named("same1"), named("same2")}, *const copied[] = {named("same2"), named("copied")};
-    deltafs_namespace *ns = new_ns("same");
+    deltafs_namespace *ns;
 
     (void)state;
-    put_file(ns, "/file", "first");
-    close_ns(ns);
-    publish(path, "same1");
+    new_published("same", "first", "same1");
     ns = open_ns(path, O_RDWR);
     put_file(ns, "/file", "second");
     close_ns(ns);
