@@ -164,8 +164,7 @@ static void test_many_partitions(void **state)
     CHECK(index_reads <= 40 * (1 + 6));
     CHECK_IS(stat_of(index).epochs, 6);
     check_all(index, file, 6);
-    for (size_t i = 0; i < 6; i++)
-        free(file[i].key);
+    oracles_free(file, 6);
 }
 
 /* Files that were replaced, forgotten, or that have kept an epoch because their keys are the same. */
@@ -211,8 +210,7 @@ static void test_files(void **state)
     CHECK_IS(compact(index, &freed), DELTAFS_OK);
     CHECK_IS(rename(unit_path("file away"), file[2].path), 0);
     check_all(index, file, 5);
-    for (size_t i = 0; i < 5; i++)
-        free(file[i].key);
+    oracles_free(file, 5);
 }
 
 static void test_refused(void **state)
@@ -238,8 +236,7 @@ static void test_refused(void **state)
     check_all(index, &file, 1);
     /* A file whose indexing did not end. */
     struct oracle other = oracle_make(&r, unit_path("refused 2"), 2, 300, 0);
-    oracle_write(&other);
-    CHECK_IS(index_one(index, &other), DELTAFS_OK);
+    write_and_index(index, &other);
     size_t size;
     uint8_t *bytes = unit_load(sources, &size);
     unit_save(sources, bytes, size - 1);
@@ -267,8 +264,7 @@ static void test_not_closed(void **state)
     size_t n;
 
     (void)state;
-    oracle_write(&file);
-    CHECK_IS(index_one(index, &file), DELTAFS_OK);
+    write_and_index(index, &file);
     uint8_t *bytes = unit_load(unit_path("open.index/MANIFEST"), &n);
     while (n > 1 && bytes[n - 2] != '\n')
         n--;
@@ -315,8 +311,7 @@ static void test_ranks(void **state)
     uint64_t freed;
 
     (void)state;
-    oracle_write(&file);
-    CHECK_IS(index_one(index, &file), DELTAFS_OK);
+    write_and_index(index, &file);
     CHECK_IS(deltafs_private_indexer_open_group(index, NULL, NULL, &group, &indexer_alone, &ix, &e), DELTAFS_OK);
     CHECK_IS(deltafs_indexer_compact(ix, &freed), DELTAFS_ERR_BUSY);
     CHECK(strstr(deltafs_errmsg(NULL), "ranks.index: was written just now, and not all ranks see that yet"));
@@ -528,8 +523,7 @@ static void test_no_exchange(void **state)
     const char *index = unit_path("both.index");
 
     (void)state;
-    oracle_write(&file);
-    CHECK_IS(index_one(index, &file), DELTAFS_OK);
+    write_and_index(index, &file);
     fake_io_begin(&fake, cannot_exchange);
     check_refused(index, DELTAFS_ERR_IO, "the index is as it was, and the compacted one is complete in");
     CHECK_IS(fake_io_end(&fake), 0);

@@ -81,8 +81,7 @@ static void test_forget(void **state)
     CHECK_IS(deltafs_indexer_forget(ix, command, &n), DELTAFS_OK);
     CHECK_IS(n, 1);
     CHECK_IS(deltafs_indexer_close(ix), DELTAFS_OK);
-    for (size_t i = 0; i < 4; i++)
-        free(file[i].key);
+    oracles_free(file, 4);
 }
 
 /* Each operation of forgetting fails in turn: what is said to have gone is not found any longer, and the rest is. */
@@ -103,8 +102,7 @@ static void test_forget_fault(void **state)
         uint64_t n = 0, left = 0;
         unit_remove(index);
         for (size_t i = 0; i < 4; i++) {
-            oracle_write(&file[i]);
-            CHECK_IS(index_one(index, &file[i]), DELTAFS_OK);
+            write_and_index(index, &file[i]);
         }
         unit_remove(file[2].path);
         unit_remove(file[3].path);
@@ -130,8 +128,7 @@ static void test_forget_fault(void **state)
         CHECK_IS(deltafs_indexer_close(ix), DELTAFS_OK);
         check_all(index, file, 2);
     }
-    for (size_t i = 0; i < 4; i++)
-        free(file[i].key);
+    oracles_free(file, 4);
 }
 
 /* Files and indexes that links lead to. (All rows were found twice where a folder had been moved, a link left in
@@ -152,8 +149,7 @@ static void test_links(void **state)
     CHECK_IS(mkdir(unit_path("links/d"), 0777), 0);
     for (size_t i = 0; i < 3; i++) {
         file[i] = oracle_make(&r, unit_path(i < 2 ? "links/d/%zu" : "links/%zu", i), i, 200, 0);
-        oracle_write(&file[i]);
-        CHECK_IS(index_one(index, &file[i]), DELTAFS_OK);
+        write_and_index(index, &file[i]);
     }
     snprintf(command, sizeof command,
              "cd %s && mkdir arch other && mv d arch && ln -s arch/d d && ln -s ../all other/all", unit_path("links"));
@@ -315,8 +311,7 @@ static void test_same_time(void **state)
         CHECK_IS(index_one(index, &file[i]), DELTAFS_OK);
     }
     check_all(index, file, 3);
-    for (size_t i = 0; i < 3; i++)
-        free(file[i].key);
+    oracles_free(file, 3);
 }
 
 int main(void)

@@ -86,8 +86,7 @@ static void test_scan(void **state)
     CHECK_IS(deltafs_fileindex_scan(k, NULL, NULL, &w, &stopped), DELTAFS_ERR_INVALID);
     CHECK_IS(deltafs_fileindex_scan(NULL, NULL, wanted_check, &w, &stopped), DELTAFS_ERR_INVALID);
     CHECK_IS(deltafs_fileindex_close(k), DELTAFS_OK);
-    for (size_t i = 0; i < 4; i++)
-        free(file[i].key);
+    oracles_free(file, 4);
 }
 
 /* A row that the index leaves out is left out by a scan, too. */
@@ -126,8 +125,7 @@ static void test_changed(void **state)
     (void)state;
     for (size_t i = 0; i < 3; i++) {
         file[i] = oracle_make(&r, unit_path("changed.%zu", i), i, 300, 0);
-        oracle_write(&file[i]);
-        CHECK_IS(index_one(index, &file[i]), DELTAFS_OK);
+        write_and_index(index, &file[i]);
     }
     oracle_write(&file[1]);
     CHECK_IS(deltafs_fileindex_open(index, NULL, &k), DELTAFS_OK);
@@ -143,8 +141,7 @@ static void test_changed(void **state)
     CHECK_IS(scan(k, NULL, file, 1, 0), DELTAFS_ERR_CHANGED);
     CHECK(strstr(deltafs_errmsg(NULL), "there are more faults"));
     CHECK_IS(deltafs_fileindex_close(k), DELTAFS_OK);
-    for (size_t i = 0; i < 3; i++)
-        free(file[i].key);
+    oracles_free(file, 3);
 }
 
 /* ---- Selecting ---- */
@@ -183,8 +180,7 @@ static void test_many(void **state)
     (void)state;
     for (size_t i = 0; i < 2; i++) {
         file[i] = oracle_make(&r, unit_path("many.%zu", i), 3, 50000, 0);
-        oracle_write(&file[i]);
-        CHECK_IS(index_one(index, &file[i]), DELTAFS_OK);
+        write_and_index(index, &file[i]);
     }
     CHECK_IS(deltafs_fileindex_open(index, options, &k), DELTAFS_OK);
     CHECK_IS(deltafs_select_open_fileindex(k, &o, &s), DELTAFS_OK);
@@ -201,8 +197,7 @@ static void test_many(void **state)
     CHECK_IS(deltafs_select_close(s), DELTAFS_OK);
     CHECK_IS(deltafs_fileindex_close(k), DELTAFS_OK);
     deltafs_options_destroy(options);
-    for (size_t i = 0; i < 2; i++)
-        free(file[i].key);
+    oracles_free(file, 2);
 }
 
 /* Few keys are looked up: their rows, in the order of keys, tables and rows. */
@@ -227,8 +222,7 @@ static void test_few_keys(void **state)
         file[i] = oracle_make(&r, unit_path("few.%zu", i), i < 2 ? 3 : 4, 20000, i);
         for (size_t row_at = i; row_at < 20000; row_at += 4999)
             file[i].key[row_at] = keys[row_at % 4];
-        oracle_write(&file[i]);
-        CHECK_IS(index_one(index, &file[i]), DELTAFS_OK);
+        write_and_index(index, &file[i]);
     }
     CHECK_IS(deltafs_fileindex_open(index, NULL, &k), DELTAFS_OK);
     CHECK_IS(deltafs_select_open_fileindex(k, &o, &s), DELTAFS_OK);
@@ -253,8 +247,7 @@ static void test_few_keys(void **state)
     CHECK_IS(status, DELTAFS_ERR_CHANGED);
     CHECK(rows > 0 && rows < at);
     CHECK_IS(deltafs_fileindex_close(k), DELTAFS_OK);
-    for (size_t i = 0; i < 3; i++)
-        free(file[i].key);
+    oracles_free(file, 3);
 }
 
 /* All shares of tables together are all rows, in order. */
@@ -271,8 +264,7 @@ static void test_shares(void **state)
     (void)state;
     for (size_t i = 0; i < 3; i++) {
         file[i] = oracle_make(&r, unit_path("shares.%zu", i), 4, i == 1 ? 0 : 200 + i, 0);
-        oracle_write(&file[i]);
-        CHECK_IS(index_one(index, &file[i]), DELTAFS_OK);
+        write_and_index(index, &file[i]);
     }
     CHECK_IS(deltafs_fileindex_open(index, NULL, &k), DELTAFS_OK);
     CHECK_IS(select_files_create(k, NULL, 1, &f, &e), DELTAFS_OK);
@@ -286,8 +278,7 @@ static void test_shares(void **state)
     }
     select_files_destroy(f);
     CHECK_IS(deltafs_fileindex_close(k), DELTAFS_OK);
-    for (size_t i = 0; i < 3; i++)
-        free(file[i].key);
+    oracles_free(file, 3);
 }
 
 /* Each operation of a scan and of a select fails in turn: either all rows, or an error; then it works again. */
@@ -300,8 +291,7 @@ static void test_fault(void **state)
     int failed = 1, status;
 
     (void)state;
-    oracle_write(&file);
-    CHECK_IS(index_one(NULL, &file), DELTAFS_OK);
+    write_and_index(NULL, &file);
     for (uint64_t i = 0; failed; i++) {
         struct wanted w = {.file = &file, .files = 1};
         unit_kth_begin_default(i, EIO);
@@ -348,8 +338,7 @@ static void test_indexed_meanwhile(void **state)
     CHECK(strstr(deltafs_errmsg(NULL), "meanwhile: files were indexed since it was opened; open it again"));
     CHECK_IS(deltafs_fileindex_close(k), DELTAFS_OK);
     CHECK_IS(deltafs_select_open_fileindex(NULL, &o, &(deltafs_select *){NULL}), DELTAFS_ERR_INVALID);
-    for (size_t i = 0; i < 2; i++)
-        free(file[i].key);
+    oracles_free(file, 2);
 }
 
 int main(void)

@@ -110,8 +110,7 @@ static void test_damaged(void **state)
     size_t n;
 
     (void)state;
-    oracle_write(&file);
-    CHECK_IS(index_one(index, &file), DELTAFS_OK);
+    write_and_index(index, &file);
     uint8_t *bytes = unit_load(sources, &n), *changed = malloc(n);
     for (size_t i = 0; i < 2 * n; i++) {
         deltafs_fileindex *k;
@@ -161,8 +160,7 @@ static void test_lines(void **state)
     (void)state;
     for (size_t i = 0; i < 2; i++) {
         memcpy(file[i].key, file[0].key, 50 * sizeof *file[i].key);
-        oracle_write(&file[i]);
-        CHECK_IS(index_one(index, &file[i]), DELTAFS_OK);
+        write_and_index(index, &file[i]);
     }
     uint8_t *bytes = unit_load(sources, &n), *changed = malloc(3 * n);
     for (size_t from = 0, end; from < n; from = end) {
@@ -201,8 +199,7 @@ static void test_no_sources(void **state)
     deltafs_dir *dir;
 
     (void)state;
-    oracle_write(&file);
-    CHECK_IS(index_one(NULL, &file), DELTAFS_OK);
+    write_and_index(NULL, &file);
     unit_remove(unit_path("s.1.keys/SOURCES"));
     CHECK_IS(deltafs_fileindex_open(index, NULL, &k), DELTAFS_ERR_DAMAGED);
     CHECK(strstr(deltafs_errmsg(NULL), "s.1.keys/SOURCES: damaged at offset 0: the file is missing"));
@@ -310,8 +307,7 @@ static void test_hostile(void **state)
     size_t n;
 
     (void)state;
-    oracle_write(&file);
-    CHECK_IS(index_one(index, &file), DELTAFS_OK);
+    write_and_index(index, &file);
     uint8_t *bytes = unit_load(unit_path("hostile/SOURCES"), &n);
     bytes[n] = '\0';
     for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {

@@ -35,6 +35,12 @@ struct oracle oracle_make(struct rng *r, const char *path, uint64_t label, uint6
     return o;
 }
 
+void oracles_free(struct oracle *file, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        free(file[i].key);
+}
+
 void oracle_write(const struct oracle *o)
 {
     size_t n;
@@ -90,6 +96,12 @@ int index_one(const char *index, const struct oracle *o)
     int is_added;
 
     return index_and_tell(index, o, &is_added);
+}
+
+void write_and_index(const char *index, const struct oracle *o)
+{
+    oracle_write(o);
+    CHECK_IS(index_one(index, o), DELTAFS_OK);
 }
 
 /* The next row that has the key. */

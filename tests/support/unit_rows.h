@@ -17,6 +17,7 @@ struct oracle {
 
 /* A file of random keys, which oracle_write() writes; the caller frees its keys. */
 struct oracle oracle_make(struct rng *r, const char *path, uint64_t label, uint64_t rows, uint64_t skip);
+void oracles_free(struct oracle *file, size_t n);
 void oracle_record(const struct oracle *o, uint64_t row, uint8_t record[RECORD]);
 void oracle_write(const struct oracle *o);
 void oracle_write_logical(const struct oracle *o);
@@ -24,6 +25,7 @@ void oracle_write_logical(const struct oracle *o);
 /* Index it: by an open handle, or in an index. */
 int oracle_index(const struct oracle *o, deltafs_indexer *ix);
 int index_one(const char *index, const struct oracle *o);
+void write_and_index(const char *index, const struct oracle *o);
 /* *is_added: whether that succeeded, whatever the close said. */
 int index_and_tell(const char *index, const struct oracle *o, int *is_added);
 
