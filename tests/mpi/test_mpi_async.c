@@ -17,29 +17,8 @@ static struct plan plan;
 
 static deltafs_dir *begin(const char *name, const char *options, uint32_t records)
 {
-    deltafs_dir *dir = NULL;
-    deltafs_options *o = check_options(options);
-
-    check_about("%s", name);
-    plan = (struct plan){.seed = 21,
-                         .ranks = check_ranks,
-                         .value_size = 40,
-                         .message = 32 << 10,
-                         .records = records,
-                         .subfiles = records,
-                         .epochs = 6,
-                         .slow_rank = -1};
-    CHECK_STATUS(DELTAFS_OK, deltafs_mpi_create(MPI_COMM_WORLD, check_path(folder, name), o, &dir), NULL);
-    deltafs_options_destroy(o);
-    check_require();
-    return dir;
-}
-
-static void compare(const char *name, uint32_t epochs, int is_closed)
-{
-    if (check_rank == 0)
-        plan_compare(&plan, check_path(folder, name), epochs, is_closed);
-    check_require();
+    plan = (struct plan){.seed = 21, .value_size = 40, .records = records, .subfiles = records, .epochs = 6};
+    return plan_create(&plan, folder, name, options);
 }
 
 /* The simulation's own communication and work, while an epoch is being written. */
@@ -63,17 +42,17 @@ static void test_overlap(const char *name, const char *options, uint32_t records
     for (uint32_t epoch = 0; epoch < 6; epoch++) {
         plan_epoch(&plan, dir, epoch);
         compute();
-        compare(name, epoch, 0);
+        plan_check(&plan, folder, name, epoch, 0);
         if (epoch % 3 == 1) {
             CHECK_STATUS(DELTAFS_OK, deltafs_epoch_wait(dir), dir);
             CHECK_STATUS(DELTAFS_OK, deltafs_epoch_wait(dir), dir);
-            compare(name, epoch + 1, 0);
+            plan_check(&plan, folder, name, epoch + 1, 0);
             plan_epoch(&plan, dir, ++epoch);
             compute();
         }
     }
     CHECK_STATUS(DELTAFS_OK, deltafs_close(dir), NULL);
-    compare(name, 6, 1);
+    plan_check(&plan, folder, name, 6, 1);
 }
 
 /* Labels are checked against the pending one, the same on all ranks; one that is refused commits the pending epoch and
@@ -86,7 +65,7 @@ static void test_labels(const char *name)
     plan_append(&plan, dir, 1, check_rank);
     CHECK_STATUS(DELTAFS_ERR_LABEL, deltafs_epoch_end(dir, plan_label(0)), dir);
     CHECK_SAYS(dir, "are discarded");
-    compare(name, 1, 0);
+    plan_check(&plan, folder, name, 1, 0);
     plan_append(&plan, dir, 1, check_rank);
     if (check_ranks > 1)
         CHECK_STATUS(DELTAFS_ERR_LABEL, deltafs_epoch_end(dir, plan_label(1) + (uint64_t)check_rank), dir);
@@ -94,18 +73,18 @@ static void test_labels(const char *name)
     if (check_rank == check_ranks - 1)
         CHECK_STATUS(DELTAFS_OK, deltafs_epoch_cancel(dir, "nothing to read"), dir);
     CHECK_STATUS(DELTAFS_OK, deltafs_epoch_end(dir, plan_label(1)), dir);
-    compare(name, 1, 0);
+    plan_check(&plan, folder, name, 1, 0);
     plan_append(&plan, dir, 2, check_rank);
     CHECK_STATUS(DELTAFS_ERR_CANCELLED, deltafs_epoch_end(dir, plan_label(2)), dir);
     CHECK_SAYS(dir, "nothing to read");
     CHECK_SAYS(dir, "discarded");
-    compare(name, 1, 0);
+    plan_check(&plan, folder, name, 1, 0);
     plan_epoch(&plan, dir, 1);
     CHECK_STATUS(DELTAFS_OK, deltafs_epoch_wait(dir), dir);
-    compare(name, 2, 0);
+    plan_check(&plan, folder, name, 2, 0);
     plan_append(&plan, dir, 2, check_rank);
     CHECK_STATUS(DELTAFS_ERR_UNCOMMITTED, deltafs_close(dir), NULL);
-    compare(name, 2, 1);
+    plan_check(&plan, folder, name, 2, 1);
 }
 
 /* Let a rank's data log not grow beyond what it is now, and a little. */
@@ -143,18 +122,18 @@ static void test_failing_disk(const char *name, const char *options, int bad, ui
         CHECK_STATUS(DELTAFS_ERR_IO, deltafs_close(dir), NULL);
         CHECK_SAYS(NULL, label);
         CHECK(setrlimit(RLIMIT_FSIZE, &all) == 0);
-        compare(name, 1, 1);
+        plan_check(&plan, folder, name, 1, 1);
         return;
     }
     CHECK_STATUS(DELTAFS_ERR_IO, call == 0 ? deltafs_epoch_end(dir, plan_label(2)) : deltafs_epoch_wait(dir), dir);
     CHECK_SAYS(dir, label);
     CHECK(setrlimit(RLIMIT_FSIZE, &all) == 0);
-    compare(name, 1, 0);
+    plan_check(&plan, folder, name, 1, 0);
     /* Both once more. */
     plan_epoch(&plan, dir, 1);
     plan_epoch(&plan, dir, 2);
     CHECK_STATUS(DELTAFS_OK, deltafs_close(dir), NULL);
-    compare(name, 3, 1);
+    plan_check(&plan, folder, name, 3, 1);
 }
 
 /* One rank waits, the others end, or the reverse; with a pending epoch, or none. */
@@ -174,7 +153,7 @@ static void test_mismatch(const char *name, int waiter_is_alone, int has_pending
     CHECK_STATUS(DELTAFS_ERR_COLLECTIVE, deltafs_epoch_wait(dir), dir);
     CHECK_STATUS(DELTAFS_ERR_COLLECTIVE, deltafs_close(dir), NULL);
     plan.records = 300;
-    compare(name, 1, 0);
+    plan_check(&plan, folder, name, 1, 0);
 }
 
 int main(int argc, char **argv)

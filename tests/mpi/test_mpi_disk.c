@@ -18,29 +18,8 @@ static struct plan plan;
 
 static deltafs_dir *begin(const char *name, uint32_t records)
 {
-    deltafs_dir *dir = NULL;
-    deltafs_options *o = check_options("value_size=40 memory=8M codec=none");
-
-    check_about("%s", name);
-    plan = (struct plan){.seed = 11,
-                         .ranks = check_ranks,
-                         .value_size = 40,
-                         .message = 32 << 10,
-                         .records = records,
-                         .subfiles = records,
-                         .epochs = 4,
-                         .slow_rank = -1};
-    CHECK_STATUS(DELTAFS_OK, deltafs_mpi_create(MPI_COMM_WORLD, check_path(folder, name), o, &dir), NULL);
-    deltafs_options_destroy(o);
-    check_require();
-    return dir;
-}
-
-static void compare(const char *name, uint32_t epochs, int is_closed)
-{
-    if (check_rank == 0)
-        plan_compare(&plan, check_path(folder, name), epochs, is_closed);
-    check_require();
+    plan = (struct plan){.seed = 11, .value_size = 40, .records = records, .subfiles = records, .epochs = 4};
+    return plan_create(&plan, folder, name, "value_size=40 memory=8M codec=none");
 }
 
 /* Let a rank write only `more` bytes behind the end of its data log, of which it has one. */
@@ -76,13 +55,13 @@ static void test_limit(const char *name, int bad, uint32_t records, rlim_t more)
         CHECK_SAYS(dir, who);
         CHECK_SAYS(dir, check_path(folder, name));
         CHECK(setrlimit(RLIMIT_FSIZE, &all) == 0);
-        compare(name, 1, 0);
+        plan_check(&plan, folder, name, 1, 0);
     }
     plan_epoch(&plan, dir, 1);
-    compare(name, 2, 0);
+    plan_check(&plan, folder, name, 2, 0);
     plan_epoch(&plan, dir, 2);
     CHECK_STATUS(DELTAFS_OK, deltafs_close(dir), NULL);
-    compare(name, 3, 1);
+    plan_check(&plan, folder, name, 3, 1);
 }
 
 static void test_full(const char *name)
@@ -91,15 +70,15 @@ static void test_full(const char *name)
     static char value[40];
 
     plan_epoch(&plan, dir, 0);
-    compare(name, 1, 0);
+    plan_check(&plan, folder, name, 1, 0);
     for (uint64_t key = 0; key < 200000; key++)
         deltafs_append(dir, key, value, sizeof value);
     CHECK_STATUS(DELTAFS_ERR_NO_SPACE, deltafs_epoch_end(dir, plan_label(1)), dir);
     CHECK_SAYS(dir, "No space left");
-    compare(name, 1, 0);
+    plan_check(&plan, folder, name, 1, 0);
     plan_epoch(&plan, dir, 1);
     CHECK_STATUS(DELTAFS_OK, deltafs_close(dir), NULL);
-    compare(name, 2, 1);
+    plan_check(&plan, folder, name, 2, 1);
 }
 
 int main(int argc, char **argv)

@@ -24,30 +24,14 @@ static struct plan plan;
 
 static deltafs_dir *begin(const char *name)
 {
-    deltafs_dir *dir = NULL;
-    deltafs_options *o = check_options("value_size=8 memory=8M sync=none");
-
-    check_about("%s", name);
-    plan = (struct plan){.seed = 5,
-                         .ranks = check_ranks,
-                         .value_size = 8,
-                         .message = 32 << 10,
-                         .records = 500,
-                         .subfiles = 300,
-                         .epochs = 8,
-                         .slow_rank = -1};
-    CHECK_STATUS(DELTAFS_OK, deltafs_mpi_create(MPI_COMM_WORLD, check_path(folder, name), o, &dir), NULL);
-    deltafs_options_destroy(o);
-    check_require();
-    return dir;
+    plan = (struct plan){.seed = 5, .value_size = 8, .records = 500, .subfiles = 300, .epochs = 8};
+    return plan_create(&plan, folder, name, "value_size=8 memory=8M sync=none");
 }
 
 static void end(deltafs_dir *dir, const char *name, uint32_t epochs)
 {
     CHECK_STATUS(DELTAFS_OK, deltafs_close(dir), NULL);
-    if (check_rank == 0)
-        plan_compare(&plan, check_path(folder, name), epochs, 1);
-    check_require();
+    plan_check(&plan, folder, name, epochs, 1);
 }
 
 static void test_wrong_size(void)
@@ -175,9 +159,7 @@ static void test_uncommitted(void)
             CHECK_STATUS(DELTAFS_OK, deltafs_append(dir, key, &value, 8), dir);
     CHECK_STATUS(DELTAFS_ERR_UNCOMMITTED, deltafs_close(dir), NULL);
     CHECK_SAYS(NULL, "1000");
-    if (check_rank == 0)
-        plan_compare(&plan, check_path(folder, "uncommitted"), 1, 1);
-    check_require();
+    plan_check(&plan, folder, "uncommitted", 1, 1);
 
     /* After an epoch that failed nothing is left to commit. */
     dir = begin("given-up");

@@ -390,6 +390,28 @@ void plan_compare(const struct plan *p, const char *path, uint32_t epochs, int i
     CHECK_STATUS(DELTAFS_OK, deltafs_close(dir), NULL);
 }
 
+deltafs_dir *plan_create(struct plan *p, const char *folder, const char *name, const char *options)
+{
+    deltafs_dir *dir = NULL;
+    deltafs_options *o = check_options(options);
+
+    check_about("%s", name);
+    p->ranks = check_ranks;
+    p->message = 32 << 10;
+    p->slow_rank = -1;
+    CHECK_STATUS(DELTAFS_OK, deltafs_mpi_create(MPI_COMM_WORLD, check_path(folder, name), o, &dir), NULL);
+    deltafs_options_destroy(o);
+    check_require();
+    return dir;
+}
+
+void plan_check(const struct plan *p, const char *folder, const char *name, uint32_t epochs, int is_closed)
+{
+    if (check_rank == 0)
+        plan_compare(p, check_path(folder, name), epochs, is_closed);
+    check_require();
+}
+
 void plan_epoch(const struct plan *p, deltafs_dir *dir, uint32_t epoch)
 {
     CHECK_STATUS(DELTAFS_OK, plan_append(p, dir, epoch, check_rank), dir);

@@ -56,6 +56,13 @@ int plan_append(const struct plan *p, deltafs_dir *dir, uint32_t epoch, int rank
 /* Open the directory and CHECK that it has exactly what the plan has in its first `epochs` epochs. Local. */
 void plan_compare(const struct plan *p, const char *path, uint32_t epochs, int is_closed);
 
+/* Fill in what is the same in most plans (the ranks, messages of 32 KiB, nobody is slow), and create FOLDER/NAME by the
+ * options of a text, for its epochs. Collective. */
+deltafs_dir *plan_create(struct plan *p, const char *folder, const char *name, const char *options);
+
+/* On rank 0, plan_compare of FOLDER/NAME; all agree. Collective. */
+void plan_check(const struct plan *p, const char *folder, const char *name, uint32_t epochs, int is_closed);
+
 /* Append this rank's records of an epoch and end it; both must succeed. Collective. */
 void plan_epoch(const struct plan *p, deltafs_dir *dir, uint32_t epoch);
 

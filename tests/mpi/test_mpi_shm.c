@@ -95,9 +95,7 @@ static void test_route(const char *folder, const char *route, int64_t value_size
         plan_epoch(&plan, dir, epoch);
     CHECK((sent == 0) == (shared == ENOUGH));
     CHECK_STATUS(DELTAFS_OK, deltafs_close(dir), NULL);
-    if (check_rank == 0)
-        plan_compare(&plan, check_path(folder, route), EPOCHS, 1);
-    check_require();
+    plan_check(&plan, folder, route, EPOCHS, 1);
 }
 
 int main(int argc, char **argv)
