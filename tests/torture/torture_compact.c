@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include "files.h"
 #include "torture_cases.h"
-#include "torture_io.h"
+#include "torture_faults.h"
 #include "torture_job.h"
 
 struct compact_case {
@@ -26,19 +26,6 @@ struct compact_case {
     int has_range;
     uint64_t sum; /* of the source */
 };
-
-static const struct {
-    enum torture_fault fault;
-    int loses_power, expected; /* status */
-    const char *text;
-} faults[] = {{TORTURE_CRASH, 1, DELTAFS_ERR_IO, "the power goes"},
-              {TORTURE_CRASH, 0, DELTAFS_ERR_IO, "the process ends"},
-              {TORTURE_NONE, 1, DELTAFS_OK, "the power goes afterwards"},
-              {TORTURE_EIO, 0, DELTAFS_ERR_IO, "EIO"},
-              {TORTURE_ENOSPC, 0, DELTAFS_ERR_NO_SPACE, "ENOSPC"},
-              {TORTURE_SHORT, 0, DELTAFS_OK, "a short count"},
-              {TORTURE_EINTR, 0, DELTAFS_OK, "EINTR"}};
-enum { FAULTS = sizeof faults / sizeof faults[0] };
 
 /* ---- Calls ---- */
 
@@ -106,39 +93,26 @@ static uint64_t choose(struct torture_rng *r, uint64_t n)
     return torture_below(r, 3) == 0 ? torture_io_manifest(torture_next(r)) : torture_below(r, n);
 }
 
-/* The end of what was done with the fault. Returns whether that came to pass. */
-static int fault_end(struct compact_case *c, size_t kind)
-{
-    int has_failed = torture_io_has_failed() || faults[kind].fault == TORTURE_NONE;
-
-    if (torture_io_open_files() != 0)
-        torture_wrong(c->v, "%d files are left open", torture_io_open_files());
-    if (faults[kind].loses_power)
-        torture_io_lose_power();
-    torture_io_end();
-    return has_failed;
-}
-
-static void fault_note(struct compact_case *c, size_t kind, uint64_t at, const char *of)
+static void fault_note(struct compact_case *c, const struct torture_happening *h, uint64_t at, const char *of)
 {
     size_t n = strlen(c->text);
 
-    snprintf(c->text + n, sizeof c->text - n, "; operation %ju of %s: %s", (uintmax_t)at, of, faults[kind].text);
+    snprintf(c->text + n, sizeof c->text - n, "; operation %ju of %s: %s", (uintmax_t)at, of, h->text);
 }
 
 static int fail_compaction(struct compact_case *c)
 {
-    size_t kind = (size_t)torture_below(&c->rng, FAULTS);
+    const struct torture_happening *h = torture_choose(&c->rng);
 
     torture_io_begin(TORTURE_NONE, 0, 0);
     check_new(c, compact_all(c, DELTAFS_OK));
     uint64_t at = choose(&c->rng, torture_io_count());
     torture_io_end();
     torture_remove(c->to);
-    fault_note(c, kind, at, "the compaction");
-    torture_io_begin(faults[kind].fault, at, torture_next(&c->rng));
-    int status = compact_all(c, faults[kind].expected);
-    int has_failed = fault_end(c, kind);
+    fault_note(c, h, at, "the compaction");
+    torture_io_begin(h->fault, at, torture_next(&c->rng));
+    int status = compact_all(c, h->expected);
+    int has_failed = torture_happening_end(h, c->v);
     check_new(c, status);
     compact_again(c);
     return has_failed;
@@ -146,7 +120,7 @@ static int fail_compaction(struct compact_case *c)
 
 static int fail_appending(struct compact_case *c)
 {
-    size_t kind = (size_t)torture_below(&c->rng, FAULTS);
+    const struct torture_happening *h = torture_choose(&c->rng);
     struct torture_outcome before = c->part;
 
     check_new(c, compact_all(c, DELTAFS_OK));
@@ -159,33 +133,33 @@ static int fail_appending(struct compact_case *c)
     if (rename(c->again, c->to) != 0)
         files_die("%s: %m", c->to);
     c->part = before;
-    fault_note(c, kind, at, "a job that appends");
-    torture_io_begin(faults[kind].fault, at, torture_next(&c->rng));
-    torture_job_go_on(&c->job, c->to, NULL, faults[kind].expected, &c->part, c->v);
-    int has_failed = fault_end(c, kind);
+    fault_note(c, h, at, "a job that appends");
+    torture_io_begin(h->fault, at, torture_next(&c->rng));
+    torture_job_go_on(&c->job, c->to, NULL, h->expected, &c->part, c->v);
+    int has_failed = torture_happening_end(h, c->v);
     torture_job_check(&c->job, c->to, &c->part, c->v);
     return has_failed;
 }
 
 static int fail_reading(struct compact_case *c)
 {
-    size_t kind = 3 + (size_t)torture_below(&c->rng, FAULTS - 3);
+    const struct torture_happening *h = torture_choose_reading(&c->rng);
     uint64_t at = torture_below(&c->rng, UINT64_C(1) << torture_below(&c->rng, 9));
     struct torture_model *m = torture_model_create(&c->job.shape, c->part.committed, c->part.commits);
     deltafs_dir *d;
 
     check_new(c, compact_all(c, DELTAFS_OK));
-    fault_note(c, kind, at, "a reader");
-    torture_io_begin(faults[kind].fault, at, torture_next(&c->rng));
+    fault_note(c, h, at, "a reader");
+    torture_io_begin(h->fault, at, torture_next(&c->rng));
     int status = deltafs_open(c->to, NULL, &d);
     if (status == DELTAFS_OK) {
-        torture_model_check(m, d, faults[kind].expected, c->v);
+        torture_model_check(m, d, h->expected, c->v);
         deltafs_close(d);
-    } else if (status != faults[kind].expected) {
+    } else if (status != h->expected) {
         torture_lost(c->v, "deltafs_open returns %d: %s", status, deltafs_errmsg(NULL));
     }
     torture_model_destroy(m);
-    return fault_end(c, kind);
+    return torture_happening_end(h, c->v);
 }
 
 /* ---- One case ---- */

@@ -20,7 +20,7 @@
 #include "files.h"
 #include "query/value_index.h"
 #include "torture_cases.h"
-#include "torture_io.h"
+#include "torture_faults.h"
 #include "torture_job.h"
 #include "torture_rows.h"
 
@@ -234,19 +234,6 @@ static void go_on(struct index_case *c, int is_damaged)
 
 /* ---- Faults ---- */
 
-static const struct {
-    enum torture_fault fault;
-    int loses_power, expected; /* status */
-    const char *text;
-} faults[] = {{TORTURE_CRASH, 1, DELTAFS_ERR_IO, "the power goes"},
-              {TORTURE_CRASH, 1, DELTAFS_ERR_IO, "the power goes"},
-              {TORTURE_CRASH, 0, DELTAFS_ERR_IO, "the process ends"},
-              {TORTURE_EIO, 0, DELTAFS_ERR_IO, "EIO"},
-              {TORTURE_ENOSPC, 0, DELTAFS_ERR_NO_SPACE, "ENOSPC"},
-              {TORTURE_SHORT, 0, DELTAFS_OK, "a short count"},
-              {TORTURE_EINTR, 0, DELTAFS_OK, "EINTR"}};
-enum { FAULTS = sizeof faults / sizeof faults[0] };
-
 /* A job, or the first index made afterwards. */
 static void act(struct index_case *c, int is_making, int expected)
 {
@@ -264,7 +251,8 @@ static void act(struct index_case *c, int is_making, int expected)
 /* An operation of it fails: of those that it has if nothing fails. Returns whether it came to that. */
 static int fail_one(struct index_case *c, int is_making)
 {
-    size_t kind = (size_t)torture_below(&c->rng, FAULTS), n = strlen(c->text);
+    const struct torture_happening *h = torture_choose(&c->rng);
+    size_t n = strlen(c->text);
     struct torture_rng r = {torture_next(&c->rng)};
     const struct index_case before = *c;
 
@@ -279,16 +267,10 @@ static int fail_one(struct index_case *c, int is_making)
     *c = before;
     must(!c->is_there || rename(c->aside, c->path) == 0, c->aside);
     snprintf(c->text + n, sizeof c->text - n, "; operation %ju of %s: %s", (uintmax_t)at,
-             is_making ? "indexing" : "a job", faults[kind].text);
-    torture_io_begin(faults[kind].fault, at, r.state);
-    act(c, is_making, faults[kind].expected);
-    int has_failed = torture_io_has_failed();
-    if (torture_io_open_files() != 0)
-        torture_wrong(c->v, "%d files are left open", torture_io_open_files());
-    if (faults[kind].loses_power)
-        torture_io_lose_power();
-    torture_io_end();
-    return has_failed;
+             is_making ? "indexing" : "a job", h->text);
+    torture_io_begin(h->fault, at, r.state);
+    act(c, is_making, h->expected);
+    return torture_happening_end(h, c->v);
 }
 
 /* Operations on the files of indexes fail, from some one on, or that one alone. */

@@ -16,7 +16,7 @@
 #include <deltafs/deltafs_namespace.h>
 #include "files.h"
 #include "torture_cases.h"
-#include "torture_io.h"
+#include "torture_faults.h"
 #include "torture_job.h"
 
 #define FOLDERS   2
@@ -57,20 +57,6 @@ struct namespace_case {
     int is_failing; /* calls may fail */
     int has_failed; /* one did */
 };
-
-static const struct {
-    enum torture_fault fault;
-    int loses_power;
-    const char *text;
-} faults[] = {{TORTURE_CRASH, 1, "the power goes"},
-              {TORTURE_CRASH, 1, "the power goes"},
-              {TORTURE_CRASH, 0, "the process ends"},
-              {TORTURE_NONE, 1, "the power goes afterwards"},
-              {TORTURE_EIO, 0, "EIO"},
-              {TORTURE_ENOSPC, 0, "ENOSPC"},
-              {TORTURE_SHORT, 0, "a short count"},
-              {TORTURE_EINTR, 0, "EINTR"}};
-enum { FAULTS = sizeof faults / sizeof faults[0] };
 
 /* ---- Calls ---- */
 
@@ -422,7 +408,8 @@ static void save(const char *from, const char *to)
 static int fail_job(struct namespace_case *c, const char *folder)
 {
     char data[240];
-    size_t kind = (size_t)torture_below(&c->rng, FAULTS), n;
+    const struct torture_happening *h = torture_choose(&c->rng);
+    size_t n;
     uint64_t seed = torture_next(&c->rng);
     struct model before = c->m;
 
@@ -436,16 +423,11 @@ static int fail_job(struct namespace_case *c, const char *folder)
     save(c->save, data);
     c->m = before;
     n = strlen(c->text);
-    snprintf(c->text + n, sizeof c->text - n, "; operation %ju: %s; case", (uintmax_t)at, faults[kind].text);
-    c->is_failing = faults[kind].fault != TORTURE_SHORT && faults[kind].fault != TORTURE_EINTR;
-    torture_io_begin(faults[kind].fault, at, torture_next(&c->rng));
+    snprintf(c->text + n, sizeof c->text - n, "; operation %ju: %s; case", (uintmax_t)at, h->text);
+    c->is_failing = h->fault != TORTURE_SHORT && h->fault != TORTURE_EINTR;
+    torture_io_begin(h->fault, at, torture_next(&c->rng));
     job(c, seed);
-    int happened = torture_io_has_failed() || faults[kind].fault == TORTURE_NONE;
-    if (torture_io_open_files() != 0)
-        torture_wrong(c->v, "%d files are left open", torture_io_open_files());
-    if (faults[kind].loses_power)
-        torture_io_lose_power();
-    torture_io_end();
+    int happened = torture_happening_end(h, c->v);
     c->is_failing = c->has_failed = 0;
     return happened;
 }
