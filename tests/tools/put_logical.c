@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <deltafs/deltafs_logical.h>
+#include "put_options.h"
 
 #define LARGE   ((size_t)1 << 20)
 #define BLOCK   ((uint64_t)1 << 16) /* of one of two handles */
@@ -27,12 +28,6 @@ static uint64_t chance(uint64_t below)
     state ^= state >> 7;
     state ^= state << 17;
     return (state * 0x2545f4914f6cdd1d >> 11) % below;
-}
-
-static int complain(const char *what, const char *why)
-{
-    fprintf(stderr, "put_logical: %s: %s\n", what, why);
-    return -1;
 }
 
 static int check(const char *what, int status)
@@ -163,24 +158,10 @@ static int abandon(const char *path, const deltafs_options *options, uint64_t wr
 int main(int argc, char **argv)
 {
     deltafs_options *options;
-    int is_abandoned = 0, failed = 0;
+    int is_abandoned, failed = 0;
 
-    if (argc < 7 || deltafs_options_create(&options) != DELTAFS_OK)
+    if (argc < 7 || !(options = put_options(argc, argv, 7, &is_abandoned)))
         return 2;
-    for (int i = 7; i < argc; i++) {
-        char *equals = strchr(argv[i], '=');
-        if (strcmp(argv[i], "--abandon") == 0) {
-            is_abandoned = 1;
-            continue;
-        }
-        if (equals)
-            *equals++ = '\0';
-        if (!equals || deltafs_options_set(options, argv[i], equals) != DELTAFS_OK) {
-            complain(argv[i], deltafs_errmsg(NULL));
-            deltafs_options_destroy(options);
-            return 2;
-        }
-    }
     state = strtoull(argv[3], NULL, 10) * 0x9e3779b97f4a7c15 + 1;
     top = strtoull(argv[6], NULL, 10);
     plain = open(argv[2], O_RDWR | O_CREAT, 0666);

@@ -10,16 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <deltafs/deltafs.h>
 #include <deltafs/deltafs_query.h>
+#include "put_options.h"
 
 #define LINE_MAX_BYTES (1 << 20)
-
-static int complain(const char *what, const char *why)
-{
-    fprintf(stderr, "put_records: %s: %s\n", what, why);
-    return -1;
-}
 
 /* Decode in place; returns the bytes, or -1. */
 static long decode_hex(char *text)
@@ -101,24 +95,10 @@ int main(int argc, char **argv)
     deltafs_options *options;
     deltafs_dir *d;
     const char *keys = NULL;
-    int is_abandoned = 0;
+    int is_abandoned;
 
-    if (argc < 2 || deltafs_options_create(&options) != DELTAFS_OK)
+    if (argc < 2 || !(options = put_options(argc, argv, 2, &is_abandoned)))
         return 2;
-    for (int i = 2; i < argc; i++) {
-        char *equals = strchr(argv[i], '=');
-        if (strcmp(argv[i], "--abandon") == 0) {
-            is_abandoned = 1;
-            continue;
-        }
-        if (equals)
-            *equals++ = '\0';
-        if (!equals || deltafs_options_set(options, argv[i], equals) != DELTAFS_OK) {
-            complain(argv[i], deltafs_errmsg(NULL));
-            deltafs_options_destroy(options);
-            return 2;
-        }
-    }
     int is_bytes = deltafs_options_get(options, "keys", &keys) == DELTAFS_OK && strcmp(keys, "bytes") == 0;
     int status = deltafs_create(argv[1], options, &d);
     deltafs_options_destroy(options);
