@@ -1,6 +1,9 @@
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include "base/memory.h"
+
+#define HUGE_PAGE ((size_t)2 << 20)
 
 static int memory_count(struct memory *m, size_t n, const char *what, struct error *e)
 {
@@ -44,6 +47,33 @@ void memory_give(struct memory *m, void *p, size_t n)
     if (m && p)
         m->used -= n;
     free(p);
+}
+
+static size_t whole_pages(size_t n)
+{
+    return (n + MEMORY_PAGE - 1) / MEMORY_PAGE * MEMORY_PAGE;
+}
+
+void *memory_map(size_t n)
+{
+    size_t used = whole_pages(n);
+    uint8_t *p = mmap(NULL, used + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (p == MAP_FAILED)
+        return NULL;
+    size_t before = (size_t)(0 - (uintptr_t)p) % HUGE_PAGE;
+    if (before > 0)
+        munmap(p, before);
+    p += before;
+    munmap(p + used, HUGE_PAGE - before);
+    madvise(p, used, MADV_HUGEPAGE);
+    return p;
+}
+
+void memory_unmap(void *p, size_t n)
+{
+    if (p)
+        munmap(p, whole_pages(n));
 }
 
 int memory_grow(struct memory *m, void *p, size_t old, size_t n, const char *what, struct error *e)

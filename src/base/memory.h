@@ -20,6 +20,11 @@ struct memory {
 int memory_take(struct memory *m, size_t n, const char *what, void *out, struct error *e);
 void memory_give(struct memory *m, void *p, size_t n);
 
+/* Zeroed memory that is read and written all over: of huge pages, where the system has them. To be given back with the
+ * same n. NULL: the system has none. */
+void *memory_map(size_t n);
+void memory_unmap(void *p, size_t n);
+
 /* Make `p` of `old` bytes (NULL and 0 at first) one of `n` bytes, n > old, with the same contents. */
 int memory_grow(struct memory *m, void *p, size_t old, size_t n, const char *what, struct error *e);
 

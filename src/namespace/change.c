@@ -146,30 +146,41 @@ static int create_shared(deltafs_namespace *ns, const struct last *last, uint32_
     return shared_create(ns, walk_folders(&ns->walk, &count), names, 1, &inode);
 }
 
+/* Remove what has a name in the walk's folder, of which there is an entry like `shown`. */
+static int replace_file(deltafs_namespace *ns, const struct last *last, uint32_t hash, const struct inode *shown,
+                        const char *path)
+{
+    const struct found f = {.inode = *shown, .last = *last, .hash = hash};
+
+    if (shown->type == ENTRY_FOLDER)
+        return ns_fail(ns, DELTAFS_ERR_FOLDER, path);
+    ns_remove_items(ns, &ns->walk, &f, NULL);
+    return DELTAFS_OK;
+}
+
 /* Give a name in the walk's folder a new file, without reading what is committed under it. But a file that is open, and
  * whose name is not in memory any more, must learn that it has it no longer. */
 static int create_here(deltafs_namespace *ns, const struct last *last, const char *path, uint32_t mode)
 {
-    struct found f = {.inode.type = ENTRY_REMOVED, .last = *last, .hash = name_hash(last->text, last->size)};
-    struct entry_name name = walk_name(&ns->walk, &f, 0);
-    struct name_node *node = name_table_get(&ns->names, &name);
     size_t count;
+    const struct folder *folder = walk_folders(&ns->walk, &count);
+    uint32_t hash = name_hash(last->text, last->size);
+    struct entry_name name = name_in(folder, hash, last->text, last->size);
+    int status = DELTAFS_OK;
 
-    if (ns->opens > 0 && ns->clears > 0) {
-        const struct folder *folder = walk_folders(&ns->walk, &count);
-        int status = ns_load_names(ns, folder, count, f.hash, last->text, last->size, 0);
-        if (status != DELTAFS_OK)
-            return status;
-    }
+    name_table_prefetch(&ns->names, &name);
+    struct inode inode = ns_new_inode(ns, ENTRY_FILE, mode), shown = {.type = ENTRY_REMOVED};
+    struct name_node *node = name_table_get(&ns->names, &name);
+    if (ns->opens > 0 && ns->clears > 0)
+        status = ns_load_names(ns, folder, count, hash, last->text, last->size, 0);
     for (struct name_item *i = node ? name_item_at(&ns->names, node->items) : NULL; i;
          i = name_item_at(&ns->names, i->next))
-        inode_show(&f.inode, &i->inode);
-    if (f.inode.type == ENTRY_FOLDER)
-        return ns_fail(ns, DELTAFS_ERR_FOLDER, path);
-    if (f.inode.type != ENTRY_REMOVED)
-        ns_remove_items(ns, &ns->walk, &f, NULL);
-    struct inode inode = ns_new_inode(ns, ENTRY_FILE, mode);
-    return put_at(ns, node, &inode, "", 0);
+        inode_show(&shown, &i->inode);
+    if (status == DELTAFS_OK && shown.type != ENTRY_REMOVED) {
+        status = replace_file(ns, last, hash, &shown, path);
+        inode = ns_new_inode(ns, ENTRY_FILE, mode);
+    }
+    return status == DELTAFS_OK ? put_at(ns, node, &inode, "", 0) : status;
 }
 
 static int try_create_file(deltafs_namespace *ns, const char *path, uint32_t mode)

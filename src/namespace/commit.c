@@ -1,6 +1,8 @@
 /* Commits: the bytes of files first, then the names that lead to them. */
 #include "namespace/shared.h"
 
+#define NODES_AHEAD 8 /* whose lines of the filter a processor fetches */
+
 int ns_break(deltafs_namespace *ns, int status)
 {
     if (status != DELTAFS_OK && ns->broken.status == DELTAFS_OK)
@@ -48,11 +50,18 @@ static int commit_node(deltafs_namespace *ns, const struct name_node *node, enum
 
 static int commit_names(deltafs_namespace *ns, enum commit_part part)
 {
-    const struct name_node *node = name_node_at(&ns->names, ns->names.first_dirty);
+    const struct name_node *node = name_node_at(&ns->names, ns->names.first_dirty), *ahead = node;
     int status = DELTAFS_OK, has_some = 0;
 
-    for (; node && status == DELTAFS_OK; node = name_node_at(&ns->names, node->dirty))
+    for (int i = 0; i < NODES_AHEAD && ahead; i++)
+        ahead = name_node_at(&ns->names, ahead->dirty);
+    for (; node && status == DELTAFS_OK; node = name_node_at(&ns->names, node->dirty)) {
+        if (ahead) {
+            name_filter_prefetch(&ns->committed, ahead->key);
+            ahead = name_node_at(&ns->names, ahead->dirty);
+        }
         status = commit_node(ns, node, part, &has_some);
+    }
     return status == DELTAFS_OK && has_some ? own_table_commit(&ns->own, ns_stamps(ns, 1), &ns->error) : status;
 }
 

@@ -1,5 +1,5 @@
-#include <stdlib.h>
 #include "base/hash.h"
+#include "base/memory.h"
 #include "namespace/name_filter.h"
 
 #define WORDS 8 /* of a line: what a processor fetches at once */
@@ -9,13 +9,13 @@ int name_filter_init(struct name_filter *f, size_t bytes, struct error *e)
 {
     size_t lines = bytes / (WORDS * sizeof *f->line);
 
-    *f = (struct name_filter){.line = calloc(lines * WORDS, sizeof *f->line), .lines = lines};
+    *f = (struct name_filter){.line = memory_map(lines * WORDS * sizeof *f->line), .lines = lines};
     return f->line ? DELTAFS_OK : error_no_memory(e, bytes, "a filter of names");
 }
 
 void name_filter_fini(struct name_filter *f)
 {
-    free(f->line);
+    memory_unmap(f->line, f->lines * WORDS * sizeof *f->line);
 }
 
 /* The line of a key; *bits gets the numbers of its bits in there, nine binary digits each. */
@@ -25,6 +25,13 @@ static uint64_t *line_of(const struct name_filter *f, uint64_t key, uint64_t *bi
 
     *bits = hash * UINT64_C(0x9e3779b97f4a7c15);
     return f->line + (size_t)((unsigned __int128)hash * f->lines >> 64) * WORDS;
+}
+
+void name_filter_prefetch(const struct name_filter *f, uint64_t key)
+{
+    uint64_t bits, *line = line_of(f, key, &bits);
+
+    __builtin_prefetch(line, 1);
 }
 
 void name_filter_add(struct name_filter *f, uint64_t key)

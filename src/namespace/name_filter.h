@@ -14,6 +14,8 @@ struct name_filter {
 int name_filter_init(struct name_filter *f, size_t bytes, struct error *e);
 void name_filter_fini(struct name_filter *f);
 void name_filter_add(struct name_filter *f, uint64_t key);
+/* The key is added soon: have the processor fetch its line. */
+void name_filter_prefetch(const struct name_filter *f, uint64_t key);
 /* Whether the key may have been added; 0: it has not. */
 int name_filter_has(const struct name_filter *f, uint64_t key);
 

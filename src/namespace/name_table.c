@@ -1,6 +1,6 @@
 #include "namespace/name_table.h"
-#include <stdlib.h>
 #include <string.h>
+#include "base/memory.h"
 
 #define SLOT_SHARE                                                                                                     \
     64 /* bytes for each slot, itself included; a node with an item takes twice                                        \
@@ -8,26 +8,32 @@
 #define SLOT_BITS_MIN 10
 #define SPARE_SLOTS   8192 /* nodes that one call may add */
 
+static size_t slots_size(const struct name_table *t)
+{
+    return sizeof *t->slot << t->bits;
+}
+
 int name_table_init(struct name_table *t, size_t bytes, struct error *e)
 {
     *t = (struct name_table){.bits = SLOT_BITS_MIN, .used = 8};
     while ((size_t)SLOT_SHARE << (t->bits + 1) <= bytes && t->bits < 32)
         t->bits++;
-    t->room = bytes - (sizeof *t->slot << t->bits);
-    t->arena = malloc(t->room);
-    t->slot = calloc((size_t)1 << t->bits, sizeof *t->slot);
-    return t->arena && t->slot ? DELTAFS_OK : error_no_memory(e, bytes, "names");
+    t->slot = memory_map(bytes);
+    if (!t->slot)
+        return error_no_memory(e, bytes, "names");
+    t->arena = (uint8_t *)(t->slot + ((size_t)1 << t->bits));
+    t->room = bytes - slots_size(t);
+    return DELTAFS_OK;
 }
 
 void name_table_fini(struct name_table *t)
 {
-    free(t->arena);
-    free(t->slot);
+    memory_unmap(t->slot, slots_size(t) + t->room);
 }
 
 void name_table_clear(struct name_table *t)
 {
-    memset(t->slot, 0, sizeof *t->slot << t->bits);
+    memset(t->slot, 0, slots_size(t));
     t->count = 0;
     t->used = 8;
     t->folder = 0;
@@ -62,10 +68,20 @@ size_t name_table_left(const struct name_table *t)
     return t->count + SPARE_SLOTS <= most_nodes(t) ? t->room - t->used : 0;
 }
 
+static uint64_t slot_hash(const struct entry_name *name)
+{
+    return name->key * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+void name_table_prefetch(const struct name_table *t, const struct entry_name *name)
+{
+    __builtin_prefetch(&t->slot[slot_hash(name) >> (64 - t->bits)], 1);
+}
+
 /* The slot of a name: where its node is, or would be. */
 static struct name_slot *slot_of(const struct name_table *t, const struct entry_name *name)
 {
-    uint64_t hash = name->key * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t hash = slot_hash(name);
     size_t mask = ((size_t)1 << t->bits) - 1, i = (size_t)(hash >> (64 - t->bits));
 
     for (;; i = (i + 1) & mask) {
@@ -95,7 +111,7 @@ static struct name_node *node_add(struct name_table *t, struct name_slot *slot, 
         return NULL;
     *n = (struct name_node){.parent = name->parent, .key = name->key, .name_size = (uint8_t)name->size};
     memcpy(n->name, name->text, name->size);
-    *slot = (struct name_slot){place_of(t, n), (uint32_t)(name->key * UINT64_C(0x9e3779b97f4a7c15))};
+    *slot = (struct name_slot){place_of(t, n), (uint32_t)slot_hash(name)};
     t->count++;
     return n;
 }
@@ -146,14 +162,16 @@ struct name_node *name_table_folder(const struct name_table *t, const struct fol
 
 /* ---- Items ---- */
 
-/* An item at *link, which goes on with the items behind it. */
+/* An item at *link, which goes on with the items behind it; its inode is yet to be set. */
 static struct name_item *item_add(struct name_table *t, uint32_t *link, uint32_t next, size_t target_size)
 {
     struct name_item *item = arena_take(t, sizeof *item + target_size);
 
     if (!item)
         return NULL;
-    *item = (struct name_item){.next = next, .target_size = (uint16_t)target_size};
+    item->next = next;
+    item->target_size = (uint16_t)target_size;
+    item->is_dirty = 0;
     *link = place_of(t, item);
     return item;
 }

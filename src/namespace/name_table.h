@@ -61,6 +61,8 @@ void name_table_clear(struct name_table *t);
  */
 size_t name_table_left(const struct name_table *t);
 
+/* A name is looked up soon: have the processor fetch its slot. */
+void name_table_prefetch(const struct name_table *t, const struct entry_name *name);
 struct name_node *name_table_find(const struct name_table *t, const struct entry_name *name);
 /* The same; one that is not there is added, without items. NULL: no room. */
 struct name_node *name_table_get(struct name_table *t, const struct entry_name *name);
