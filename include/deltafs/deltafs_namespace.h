@@ -383,9 +383,9 @@ struct deltafs_namespace_collected {
  * removed; this needs storage for the copy, and a file system that can exchange two names. All names of the namespace
  * are read, and memory is needed for each chunk that is kept (16 bytes). `out` may be NULL.
  *
- * DELTAFS_ERR_BUSY: a process has the namespace open for writing. None can open it so meanwhile. A reader that opened
- * the namespace before something was removed may not be able to read the bytes of that any more
- * (DELTAFS_ERR_DAMAGED). */
+ * DELTAFS_ERR_BUSY: a process has the namespace open, or a snapshot of it; the message says which. None can open it for
+ * writing meanwhile, but any can for reading. A process that reads without permission to write in the folder of the
+ * namespace is not known; later it may not be able to read the bytes of what was removed (DELTAFS_ERR_DAMAGED). */
 DELTAFS_API int deltafs_namespace_collect(const char *path, struct deltafs_namespace_collected *out);
 
 struct deltafs_namespace_compacted {
@@ -400,10 +400,10 @@ struct deltafs_namespace_compacted {
  * Any number of processes can use the namespace meanwhile, and change it. What they commit is not lost, and stays in
  * their tables until the next compaction. Those that open the namespace later read the new table instead of the old
  * ones. It takes effect at once, when all is written; if it fails or is killed, nothing changes.
- * deltafs_namespace_collect removes the old tables, unless a snapshot needs them. A process that has had the namespace
- * open for reading since before then may get DELTAFS_ERR_CHANGED, and has to open it again. A table with one commit
- * alone is left as it is. `out` may be NULL. Not collective; thread-safe. Of the options, it uses those of the
- * environment. DELTAFS_ERR_BUSY: the namespace is being collected just now. */
+ * deltafs_namespace_collect removes the old tables, unless a snapshot needs them. A process that it did not know of
+ * (see there) may then get DELTAFS_ERR_CHANGED, and has to open the namespace again. A table with one commit alone is
+ * left as it is. `out` may be NULL. Not collective; thread-safe. Of the options, it uses those of the environment.
+ * DELTAFS_ERR_BUSY: the namespace is being collected just now. */
 DELTAFS_API int deltafs_namespace_compact(const char *path, struct deltafs_namespace_compacted *out);
 
 #ifdef __cplusplus

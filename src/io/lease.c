@@ -293,20 +293,56 @@ int lease_describe(struct io *io, const char *folder, uint64_t seconds, char *te
     return 1;
 }
 
+int lease_create(struct lease *l, struct io *io, const char *aside, const char *path, struct error *e)
+{
+    uint64_t written;
+
+    *l = (struct lease){.file.fd = -1};
+    char *name = strdup(path);
+    int status = name ? io_file_open(io, aside, O_RDWR | O_CREAT | O_EXCL, &l->file, e)
+                      : error_no_memory(e, strlen(path), "a lease");
+    if (status != DELTAFS_OK) {
+        free(name);
+        return status;
+    }
+    status = io_file_lock(&l->file, &l->is_sure, e);
+    if (status == DELTAFS_OK)
+        status = lease_self(&l->own, e);
+    if (status == DELTAFS_OK)
+        status = lease_write(l, &written, e);
+    if (status == DELTAFS_OK)
+        status = io_rename(io, aside, path, e);
+    if (status == DELTAFS_OK) {
+        free(l->file.path);
+        l->file.path = name;
+        return status;
+    }
+    free(name);
+    io_unlink(io, aside, error_ignored());
+    return io_file_finish(&l->file, status, e);
+}
+
+int lease_find_holder(struct io *io, const char *path, uint64_t seconds, struct lease_holder *out)
+{
+    struct io_file file;
+    int is_line = 0, is_free;
+
+    *out = (struct lease_holder){.pid = 0};
+    if (io_file_open(io, path, O_RDONLY, &file, error_ignored()) != DELTAFS_OK)
+        return 0;
+    int is_held = io_file_is_locked(&file, &is_free), status = lease_read(&file, out, &is_line, error_ignored());
+    if (!is_held && status == DELTAFS_OK && is_line)
+        is_held = lease_check(out, is_free, seconds, path, error_ignored()) != DELTAFS_OK;
+    io_file_close(&file, error_ignored());
+    return is_held;
+}
+
 int lease_may_be_held(struct io *io, const char *folder, uint64_t seconds)
 {
     char path[PATH_ROOM];
-    struct io_file file;
     struct lease_holder h;
-    int is_line, is_free;
 
-    if (io_file_open(io, io_path_in(path, folder, LEASE_NAME), O_RDONLY, &file, error_ignored()) != DELTAFS_OK)
-        return 0;
-    int is_held = io_file_is_locked(&file, &is_free);
-    if (!is_held && lease_read(&file, &h, &is_line, error_ignored()) == DELTAFS_OK && is_line)
-        is_held = lease_check(&h, is_free, seconds, path, error_ignored()) != DELTAFS_OK;
-    io_file_close(&file, error_ignored());
-    return is_held;
+    return lease_find_holder(io, io_path_in(path, folder, LEASE_NAME), seconds, &h);
 }
 
 int lease_renew(struct lease *l, const struct lease_epoch *note, struct error *e)

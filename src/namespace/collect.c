@@ -2,6 +2,7 @@
  *
  * Nobody writes meanwhile: the collector takes the lease of the namespace's folder, and then finds every table free; a
  * writer takes its table first, and then finds the folder's lease free. In the same way it keeps out who publishes.
+ * It begins only if no view is open (view.h). One that is opened meanwhile finds what the namespace has now.
  *
  * All records of all tables are read, in the order of their keys, so that those of one name come together. A record of
  * a file is needed if it is the newest of its entry now, or of its table at the limit of a pin. Of these the places of
@@ -338,6 +339,9 @@ static int collect(struct collection *c)
 {
     int status = check_writers(c);
 
+    if (status == DELTAFS_OK)
+        status = views_check(&c->call->io, c->path, deltafs_private_options_number(c->call->options, OPTION_LEASE),
+                             &c->call->error);
     if (status == DELTAFS_OK)
         status = remove_rest(c);
     if (status == DELTAFS_OK)

@@ -24,6 +24,7 @@
 #define TABLE_NAME     "t%016llx"
 #define TABLE_DATA     ".data" /* behind it */
 #define PIN_NAME       "PIN."  /* before the UUID of a snapshot, or of a namespace on top */
+#define VIEW_NAME      "VIEW." /* before a UUID: the lease of a process that has it open for reading */
 
 #define REGISTRY_NAME     "REGISTRY" /* in a registry, which is a folder of snapshots */
 #define SNAPSHOT_NAME     "SNAPSHOT" /* in a folder with the snapshot's name */

@@ -144,6 +144,14 @@ int layers_append(struct layers *l, const struct layers *from, size_t *top, stru
     return status;
 }
 
+int layers_has_path(const struct layers *l, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (l->layer[k].path && l->layer[i].path && strcmp(l->layer[k].path, l->layer[i].path) == 0)
+            return 0;
+    return l->layer[i].path != NULL;
+}
+
 static int is_copy(const struct layer *a, const struct layer *b)
 {
     struct stat x, y;

@@ -48,6 +48,8 @@ int layers_add_table(struct layers *l, const struct layer_table *t, struct error
 int layers_add_input(struct layers *l, size_t input, struct error *e);
 /* Add copies of all layers of `from`, but for those that are there; *top is the number of its last. */
 int layers_append(struct layers *l, const struct layers *from, size_t *top, struct error *e);
+/* Whether a layer is a namespace, and none before it has the same path. */
+int layers_has_path(const struct layers *l, size_t i);
 /* Whether both are the same. */
 int layers_are_same(const struct layers *a, const struct layers *b);
 

@@ -79,20 +79,23 @@ static int inputs_read(struct snapshot_call *c, struct inputs *in, int policy)
     return status == DELTAFS_OK && policy == DELTAFS_SNAPSHOT_ERROR ? check_conflicts(c, in) : status;
 }
 
-/* Pin what the inputs have. As long as they are in their registries, their own pins are there, too. */
+/* As long as the inputs are in their registries, their pins are there. */
+static int inputs_confirm(struct snapshot_call *c, const struct inputs *in)
+{
+    int status = DELTAFS_OK;
+
+    for (size_t i = 0; i < in->count && status == DELTAFS_OK; i++)
+        status = registry_confirm(&c->io, in->name[i], in->uuid[i], &c->error);
+    return status;
+}
+
+/* Pin what the inputs have. */
 static int inputs_pin(struct snapshot_call *c, const struct inputs *in, const struct pin *pin)
 {
     int status = pin_layers(&c->io, pin, &in->layers, &c->error);
 
-    for (size_t i = 0; i < in->count && status == DELTAFS_OK; i++) {
-        struct snapshot s;
-        status = registry_read(&c->io, in->name[i], &s, &c->error);
-        if (status == DELTAFS_OK && memcmp(s.uuid, in->uuid[i], sizeof s.uuid) != 0)
-            status = error_set(&c->error, DELTAFS_ERR_CHANGED, "%s: is another snapshot by now", in->name[i]);
-        else if (status != DELTAFS_OK)
-            break;
-        snapshot_fini(&s);
-    }
+    if (status == DELTAFS_OK)
+        status = inputs_confirm(c, in);
     if (status != DELTAFS_OK)
         pin_remove_layers(&c->io, pin->uuid, &in->layers, error_ignored());
     return status;
@@ -204,12 +207,19 @@ int snapshot_open_view(struct snapshot_call *c, size_t count, const char *const 
                        int finds_conflicts, const deltafs_options *options, deltafs_namespace **out)
 {
     struct inputs in = {.count = count, .name = snapshots};
+    deltafs_namespace *ns = NULL;
     int status = inputs_read(c, &in, policy);
 
     if (status == DELTAFS_OK) {
         const struct ns_new view = {.below = in.layers, .is_view = 1, .finds_conflicts = finds_conflicts};
-        status = error_of_call(ns_open(snapshots[0], O_RDONLY, options, &view, out), &c->error);
+        status = error_of_call(ns_open(snapshots[0], O_RDONLY, options, &view, &ns), &c->error);
     }
+    if (status == DELTAFS_OK)
+        status = inputs_confirm(c, &in);
+    if (status == DELTAFS_OK)
+        *out = ns;
+    else
+        deltafs_namespace_close(ns);
     inputs_fini(&in);
     return status;
 }

@@ -205,6 +205,7 @@ static int open_snapshot(deltafs_namespace *ns, int is_writer, struct error *e)
     if (status != DELTAFS_OK)
         return status;
     ns->layers = s.layers;
+    memcpy(ns->uuid, s.uuid, sizeof ns->uuid);
     s.layers = (struct layers){0};
     snapshot_fini(&s);
     return DELTAFS_OK;
@@ -241,6 +242,15 @@ static int open_layers(deltafs_namespace *ns, int flags, const deltafs_options *
     return status == DELTAFS_OK ? check_layers(ns, e) : status;
 }
 
+/* Hold leases. A snapshot that has its name when they are held is not withdrawn yet, so all that it has is there. */
+static int open_views(deltafs_namespace *ns, int is_view, struct error *e)
+{
+    int status = views_begin(&ns->views, &ns->io, ns->is_snapshot ? NULL : ns->path, &ns->layers, e);
+
+    return status == DELTAFS_OK && ns->is_snapshot && !is_view ? registry_confirm(&ns->io, ns->path, ns->uuid, e)
+                                                               : status;
+}
+
 static int open_parts(deltafs_namespace *ns, int flags, const deltafs_options *o, const struct ns_new *n,
                       struct error *e)
 {
@@ -250,9 +260,10 @@ static int open_parts(deltafs_namespace *ns, int flags, const deltafs_options *o
 
     if (status == DELTAFS_OK)
         status = open_memory(ns, is_writer, o, &memory, e);
-    /* The own table first: nobody else writes it by the time that it is read. */
-    if (status == DELTAFS_OK && is_writer)
-        status = own_table_open(&ns->own, &ns->io, ns->path, o, memory / 4, &ns->last_stamp, e);
+    /* The own table first: nobody else writes it by the time that it is read. Or the leases. */
+    if (status == DELTAFS_OK)
+        status = is_writer ? own_table_open(&ns->own, &ns->io, ns->path, o, memory / 4, &ns->last_stamp, e)
+                           : open_views(ns, n->is_view, e);
     if (status == DELTAFS_OK)
         status =
             tables_init(&ns->tables, &ns->io, ns->is_snapshot ? NULL : ns->path, ns->own.number, &ns->layers, o, e);
@@ -277,6 +288,7 @@ int ns_free(deltafs_namespace *ns, struct error *e)
     walk_fini(&ns->other);
     layers_fini(&ns->layers);
     resolver_fini(&ns->resolver);
+    views_end(&ns->views);
     free(ns->path);
     free(ns);
     return status;

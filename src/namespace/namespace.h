@@ -10,6 +10,7 @@
  *     resolve.c     what has a name in a merge of layers
  *     registry.c    snapshots by name; pin.c: what a namespace must keep for them
  *     snapshot.c    publishing and withdrawing
+ *     view.c        leases of readers
  *     walk.c        paths: from the root to the folder of a name, and what has the name
  *     change.c      changes of names and attributes; rename.c has one of them
  *     open_file.c   open files; file_bytes.c: their bytes
@@ -30,6 +31,7 @@
 #include "namespace/own_table.h"
 #include "namespace/recent.h"
 #include "namespace/resolve.h"
+#include "namespace/view.h"
 
 /* A walk goes from the root down the folders of a path. In a view, a folder is a set of ids: each writer that has
  * created it has given it one. So a walk has levels, one for each folder on the way, of one or more ids; a name is
@@ -80,6 +82,7 @@ struct deltafs_namespace {
     struct inode root;   /* as the namespace was created */
     uint8_t uuid[16];
     struct layers layers; /* below it */
+    struct views views;   /* of one that is open for reading */
     int has_resolver;     /* names are looked up through this */
     struct resolver resolver;
     struct name_table names;

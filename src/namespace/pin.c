@@ -92,21 +92,12 @@ int pin_set(struct io *io, const struct layer *of, const struct pin *pin, const 
     return status == DELTAFS_OK && pin->sync ? io_sync_folder(io, path, e) : status;
 }
 
-/* Whether a layer before this one has the same path. */
-static int is_repeated(const struct layers *layers, size_t i)
-{
-    for (size_t k = 0; k < i; k++)
-        if (layers->layer[k].path && strcmp(layers->layer[k].path, layers->layer[i].path) == 0)
-            return 1;
-    return 0;
-}
-
 int pin_layers(struct io *io, const struct pin *pin, const struct layers *layers, struct error *e)
 {
     int status = DELTAFS_OK;
 
     for (size_t i = 0; i < layers->count && status == DELTAFS_OK; i++)
-        if (layers->layer[i].path && !is_repeated(layers, i))
+        if (layers_has_path(layers, i))
             status = pin_set(io, &layers->layer[i], pin, layers, e);
     if (status != DELTAFS_OK)
         pin_remove_layers(io, pin->uuid, layers, error_ignored());
@@ -126,7 +117,7 @@ int pin_remove_layers(struct io *io, const uint8_t uuid[16], const struct layers
     int status = DELTAFS_OK;
 
     for (size_t i = 0; i < layers->count; i++)
-        if (layers->layer[i].path && !is_repeated(layers, i))
+        if (layers_has_path(layers, i))
             status = error_first(status, pin_remove(io, layers->layer[i].path, uuid, error_after(status, e)));
     return status;
 }

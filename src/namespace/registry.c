@@ -232,6 +232,19 @@ int registry_read(struct io *io, const char *text, struct snapshot *out, struct 
     return status;
 }
 
+int registry_confirm(struct io *io, const char *text, const uint8_t uuid[16], struct error *e)
+{
+    struct snapshot s;
+    int status = registry_read(io, text, &s, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    if (memcmp(s.uuid, uuid, sizeof s.uuid) != 0)
+        status = error_set(e, DELTAFS_ERR_CHANGED, "%s: is another snapshot by now", text);
+    snapshot_fini(&s);
+    return status;
+}
+
 int registry_may_have(struct io *io, const char *text, const struct snapshot *s)
 {
     struct snapshot there;

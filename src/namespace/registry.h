@@ -37,6 +37,8 @@ int registry_read(struct io *io, const char *text, struct snapshot *out, struct 
 /* A name of the same namespace or snapshot for processes with other working folders and environments; to be freed. A
  * snapshot that cannot be read is taken for a namespace. NULL: no memory. */
 DELTAFS_PRIVATE char *deltafs_private_registry_whole(const char *text);
+/* DELTAFS_OK if the snapshot that was read with this UUID still has this name. */
+int registry_confirm(struct io *io, const char *text, const uint8_t uuid[16], struct error *e);
 /* Give a snapshot its name, in the first registry of the text, which is created if it does not exist. */
 int registry_publish(struct io *io, const char *text, const struct snapshot *s, int sync, struct error *e);
 /* After that has failed: whether the snapshot has its name nevertheless, or may have it, so that its pins must stay. */

@@ -222,16 +222,20 @@ int deltafs_namespace_verify(const char *path, deltafs_damage_fn fn, void *arg, 
     struct namespace_verify v = {
         .io = io_default(), .damages = {.fn = fn, .arg = arg}, .counts = {.struct_size = sizeof v.counts}};
     struct error *thread = deltafs_private_thread_error(), e;
+    struct views views = {.count = 0};
 
     if (!path || !*path)
         return error_set(thread, DELTAFS_ERR_INVALID, "%s: path must be given", call);
     int status = namespace_check_texts(&v.io, path, &v.damages, &e);
     if (status == DELTAFS_OK)
+        status = views_begin(&views, &v.io, path, NULL, &e);
+    if (status == DELTAFS_OK)
         status = namespace_each_directory(&v.io, path, verify_one, &v, &e);
-    if (status != DELTAFS_OK)
-        return error_of_thread(status, &e);
-    status = namespace_check_names(path, &v.damages, &e);
-    if (v.damages.count == 0) /* otherwise that is why it cannot be opened */
-        damages_of(&v.damages, status, &e);
-    return damages_end(&v.damages, &v.counts, out, call, thread);
+    if (status == DELTAFS_OK) {
+        int checked = namespace_check_names(path, &v.damages, &e);
+        if (v.damages.count == 0) /* otherwise that is why it cannot be opened */
+            damages_of(&v.damages, checked, &e);
+    }
+    views_end(&views);
+    return status != DELTAFS_OK ? error_of_thread(status, &e) : damages_end(&v.damages, &v.counts, out, call, thread);
 }

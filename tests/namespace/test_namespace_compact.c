@@ -245,6 +245,7 @@ static void old_tables_go(void **state)
     reader = open_ns(path, O_RDONLY);
     late = open_ns(path, O_RDONLY);
     check_filled(reader);
+    remove_leases(path);
     compact(path);
     CHECK_IS(deltafs_snapshot_publish(path, named("go")), DELTAFS_OK);
     CHECK(collect(path).bytes_before > 0);

@@ -52,19 +52,6 @@ static void withdraw(const char *name)
     CHECK_IS(deltafs_snapshot_withdraw(named(name)), DELTAFS_OK);
 }
 
-static unsigned count_names(const char *path, const char *begin)
-{
-    DIR *d = opendir(path);
-    const struct dirent *e;
-    unsigned n = 0;
-
-    assert_non_null(d);
-    while ((e = readdir(d)))
-        n += strncmp(e->d_name, begin, strlen(begin)) == 0;
-    closedir(d);
-    return n;
-}
-
 static unsigned count_pins(const char *path)
 {
     return count_names(path, "PIN.");
@@ -250,6 +237,7 @@ static void collected_alone(void **state)
     reader = open_ns(path, O_RDONLY);
     CHECK_IS(deltafs_namespace_unlink(ns, "/gone"), DELTAFS_OK);
     close_ns(ns);
+    remove_leases(path);
 
     CHECK_IS(lease_take(&lease, &io, path, 1000, 0, &e), DELTAFS_OK);
     CHECK_IS(try_open(path, O_RDWR, "32M", &ns), DELTAFS_ERR_BUSY);

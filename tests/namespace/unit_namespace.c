@@ -1,6 +1,7 @@
 #include "unit_namespace.h"
 #include <dirent.h>
 #include <fcntl.h>
+#include <unistd.h>
 
 int try_open(const char *path, int flags, const char *memory, deltafs_namespace **out)
 {
@@ -92,6 +93,19 @@ const char *names_in(deltafs_namespace *ns, const char *path)
     return text;
 }
 
+unsigned count_names(const char *path, const char *begin)
+{
+    DIR *d = opendir(path);
+    const struct dirent *e;
+    unsigned n = 0;
+
+    assert_non_null(d);
+    while ((e = readdir(d)))
+        n += strncmp(e->d_name, begin, strlen(begin)) == 0;
+    closedir(d);
+    return n;
+}
+
 /* The tables that a namespace has; the name of one of them. */
 unsigned count_tables(const char *path, char name[32])
 {
@@ -107,4 +121,16 @@ unsigned count_tables(const char *path, char name[32])
         }
     closedir(d);
     return n;
+}
+
+void remove_leases(const char *path)
+{
+    DIR *d = opendir(path);
+    const struct dirent *entry;
+
+    assert_non_null(d);
+    while ((entry = readdir(d)))
+        if (strncmp(entry->d_name, "VIEW.", 5) == 0)
+            CHECK_IS(unlinkat(dirfd(d), entry->d_name, 0), 0);
+    closedir(d);
 }

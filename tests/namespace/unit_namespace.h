@@ -20,7 +20,11 @@ void put_file(deltafs_namespace *ns, const char *path, const char *text);
 void check_file(deltafs_namespace *ns, const char *path, const char *text);
 /* The names in a folder, sorted, with blanks between them; valid until the next call. */
 const char *names_in(deltafs_namespace *ns, const char *path);
+/* How many names an ordinary folder has that begin so. */
+unsigned count_names(const char *path, const char *begin);
 /* How many tables a namespace has; the name of one of them. */
 unsigned count_tables(const char *path, char name[32]);
+/* Remove the leases of readers, as if they could not have written them. */
+void remove_leases(const char *path);
 
 #endif
