@@ -79,15 +79,21 @@ void memory_unmap(void *p, size_t n)
 int memory_grow(struct memory *m, void *p, size_t old, size_t n, const char *what, struct error *e)
 {
     void *before, *after;
+    int status = DELTAFS_OK;
 
-    /* Both exist while the contents are moved. */
-    int status = memory_take(m, n, what, &after, e);
-    if (status != DELTAFS_OK)
-        return status;
     memcpy(&before, p, sizeof before);
-    if (old > 0)
-        memcpy(after, before, old);
-    memory_give(m, before, old);
-    memcpy(p, &after, sizeof after);
-    return DELTAFS_OK;
+    if (m) {
+        /* Both exist while the contents are moved. */
+        status = memory_take(m, n, what, &after, e);
+        if (status == DELTAFS_OK && old > 0)
+            memcpy(after, before, old);
+        if (status == DELTAFS_OK)
+            memory_give(m, before, old);
+    } else {
+        after = realloc(before, n); /* which need not move it */
+        status = after ? DELTAFS_OK : error_no_memory(e, n, what);
+    }
+    if (status == DELTAFS_OK)
+        memcpy(p, &after, sizeof after);
+    return status;
 }

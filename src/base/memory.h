@@ -13,7 +13,7 @@ struct memory {
 };
 
 #define MEMORY_PAGE      4096        /* bytes; also what direct I/O is aligned to */
-#define MEMORY_PAGED_MIN (64u << 10) /* memory of so many bytes begins at a page */
+#define MEMORY_PAGED_MIN (64u << 10) /* memory of so many bytes begins at a page, if it is counted */
 
 /* `n` bytes of memory, to be given back with the same n. `what` is for the message of DELTAFS_ERR_MEMORY, which comes
  * when the budget is used up, or the system has none. */
