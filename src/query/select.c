@@ -338,15 +338,19 @@ int deltafs_select_close(deltafs_select *s)
 
 /* ---- Rows for the caller ---- */
 
+static int key_compare(const struct deltafs_record *x, const struct deltafs_record *y)
+{
+    size_t size = x->key_size < y->key_size ? x->key_size : y->key_size;
+    int order = size > 0 ? memcmp(x->key_bytes, y->key_bytes, size) : compare(x->key, y->key);
+
+    return order != 0 ? order : compare(x->key_size, y->key_size);
+}
+
 static int row_compare(const void *a, const void *b)
 {
     const struct row *x = a, *y = b;
-    size_t size = x->record->key_size < y->record->key_size ? x->record->key_size : y->record->key_size;
-    int order =
-        size > 0 ? memcmp(x->record->key_bytes, y->record->key_bytes, size) : compare(x->record->key, y->record->key);
+    int order = key_compare(x->record, y->record);
 
-    if (order == 0)
-        order = compare(x->record->key_size, y->record->key_size);
     return order != 0 ? order : compare(x->order, y->order);
 }
 
@@ -419,6 +423,18 @@ static int select_wait(struct deltafs_select *s, int *is_ordered)
     return status;
 }
 
+/* Whether the rows in s->chunks are in the order of keys. */
+static int chunks_are_sorted(const struct deltafs_select *s)
+{
+    const struct deltafs_record *last = NULL;
+
+    for (const struct chunk *c = s->chunks; c; c = c->next)
+        for (size_t i = 0; i < c->count; last = &c->record[i++])
+            if (last && key_compare(last, &c->record[i]) > 0)
+                return 0;
+    return 1;
+}
+
 /* The rows in s->chunks, in the order of keys unless they are in order. If these are in large chunks, they can be given
  * chunk by chunk. */
 static int select_sort(struct deltafs_select *s, int is_ordered)
@@ -427,6 +443,7 @@ static int select_sort(struct deltafs_select *s, int is_ordered)
 
     for (const struct chunk *c = s->chunks; c; c = c->next, chunks++)
         count += c->count;
+    is_ordered = is_ordered || chunks_are_sorted(s);
     s->is_direct = is_ordered && count >= chunks * ROWS_DIRECT;
     if (s->is_direct)
         return DELTAFS_OK;
@@ -434,13 +451,10 @@ static int select_sort(struct deltafs_select *s, int is_ordered)
     if (status != DELTAFS_OK)
         return status;
     struct row *row = (struct row *)(void *)s->sorted.bytes;
-    int is_sorted = 1;
     for (const struct chunk *c = s->chunks; c; c = c->next)
-        for (size_t i = 0; i < c->count; i++, n++) {
+        for (size_t i = 0; i < c->count; i++, n++)
             row[n] = (struct row){&c->record[i], n};
-            is_sorted = is_sorted && (n == 0 || row_compare(&row[n - 1], &row[n]) < 0);
-        }
-    if (!is_ordered && !is_sorted)
+    if (!is_ordered)
         qsort(row, n, sizeof *row, row_compare);
     s->count = n;
     return DELTAFS_OK;
