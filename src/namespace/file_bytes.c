@@ -277,10 +277,14 @@ static int write_chunk(deltafs_namespace *ns, struct file_bytes *b, uint64_t siz
     struct file_chunk *c;
     int status = get_chunk(ns, b, size, number, at == 0 && n >= chunk_room(size, number), &c);
 
-    if (status == DELTAFS_OK)
-        status = buffer_reserve(&c->bytes, at + n, "a file", &ns->error);
     if (status != DELTAFS_OK)
         return status;
+    status = buffer_reserve(&c->bytes, at + n, "a file", &ns->error);
+    if (status != DELTAFS_OK) {
+        if (!c->is_dirty) /* it may lack what is stored, since all was to be replaced */
+            drop_chunk(b, c);
+        return status;
+    }
     if (at > c->size)
         memset(c->bytes.bytes + c->size, 0, at - c->size);
     memcpy(c->bytes.bytes + at, from, n);
@@ -326,18 +330,18 @@ static int cut(deltafs_namespace *ns, struct file_bytes *b, const struct inode *
 {
     uint64_t count = (size + CHUNK_SIZE - 1) / CHUNK_SIZE;
     struct file_chunk *c;
+    int status = size % CHUNK_SIZE > 0 ? get_chunk(ns, b, inode->size, count - 1, 0, &c) : DELTAFS_OK;
 
-    for (size_t i = b->chunks; i > 0; i--)
-        if (b->chunk[i - 1].number >= count)
-            drop_chunk(b, &b->chunk[i - 1]);
-    if (size % CHUNK_SIZE == 0)
-        return DELTAFS_OK;
-    int status = get_chunk(ns, b, inode->size, count - 1, 0, &c);
-    if (status == DELTAFS_OK && c->size > size % CHUNK_SIZE) {
+    if (status != DELTAFS_OK)
+        return status;
+    if (size % CHUNK_SIZE > 0 && c->size > size % CHUNK_SIZE) {
         c->size = (size_t)(size % CHUNK_SIZE);
         c->is_dirty = 1;
     }
-    return status;
+    for (size_t i = b->chunks; i > 0; i--)
+        if (b->chunk[i - 1].number >= count)
+            drop_chunk(b, &b->chunk[i - 1]);
+    return DELTAFS_OK;
 }
 
 int file_bytes_resize(deltafs_namespace *ns, struct file_bytes *b, struct inode *inode, uint64_t size)
