@@ -158,6 +158,17 @@ int fileindex_scan_part(deltafs_fileindex *k, const struct table_part *p, deltaf
     return status;
 }
 
+/* Note the labels of the tables that could not be read: now, since the caller's function may have looked keys up. */
+static int scan_note_missing(deltafs_fileindex *k, const uint8_t *is_missing, struct error *e)
+{
+    int status = keys_miss_none(k, e);
+
+    for (size_t i = 0; i < k->entry_count && status == DELTAFS_OK; i++)
+        if (is_missing[i])
+            keys_miss(k, &k->entry[i]);
+    return status;
+}
+
 int deltafs_fileindex_scan(deltafs_fileindex *k, const struct deltafs_range *range, deltafs_row_fn fn, void *arg,
                            int *stopped)
 {
@@ -168,18 +179,22 @@ int deltafs_fileindex_scan(deltafs_fileindex *k, const struct deltafs_range *ran
     if (!k || !fn)
         return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID,
                          "deltafs_fileindex_scan: the handle and fn must be given");
-    int status = keys_miss_none(k, &e);
-    keys_keep_fault(&faults, &e);
-    for (size_t i = 0; i < k->entry_count && status == DELTAFS_OK && stop == 0; i++) {
+    uint8_t *is_missing = calloc(k->entry_count + 1, 1);
+    if (!is_missing)
+        return error_no_memory(deltafs_private_thread_error(), k->entry_count, "labels");
+    for (size_t i = 0; i < k->entry_count && stop == 0; i++) {
         const struct deltafs_table *t = &k->entry[i].table->table;
         const struct table_part all = {.table = i, .end = t->rows, .count = t->column_count - 1};
         if (!keys_entry_is_in(&k->entry[i], range))
             continue;
         e.status = DELTAFS_OK;
-        if (fileindex_scan_part(k, &all, fn, arg, &stop, &e) != DELTAFS_OK)
-            keys_miss(k, &k->entry[i]);
+        is_missing[i] = fileindex_scan_part(k, &all, fn, arg, &stop, &e) != DELTAFS_OK;
         keys_keep_fault(&faults, &e);
     }
+    e.status = DELTAFS_OK;
+    scan_note_missing(k, is_missing, &e);
+    keys_keep_fault(&faults, &e);
+    free(is_missing);
     if (stopped)
         *stopped = stop;
     if (stop != 0)
