@@ -121,8 +121,8 @@ enum deltafs_namespace_mode {
  * DELTAFS_ERR_EXISTS. deltafs_namespace_create_many creates many names with few messages. These rules apply:
  *  - deltafs_namespace_commit and deltafs_namespace_close are collective over `comm`. After an error all ranks get the
  *    same status. DELTAFS_ERR_COLLECTIVE: another rank called another of these, or deltafs_mpi_namespace_barrier;
- *    nothing was done. A close does not return this, but waits until all ranks have called it. If the job dies during a
- * commit, some ranks' part of it may be committed.
+ *    nothing was done. A close does not return this, but waits until all ranks have called it. If the job dies during
+ *    a commit, some ranks' part of it may be committed.
  *  - A call waits until the owner answers. If MPI_Init_thread gave MPI_THREAD_MULTIPLE, a thread of the library answers
  *    while the rank computes. Otherwise a rank answers only while it is in a function of DeltaFS. Then, while other
  *    ranks use the namespace, do not wait for them in a call of MPI; use deltafs_mpi_namespace_barrier.

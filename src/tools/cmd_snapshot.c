@@ -376,8 +376,6 @@ static const struct command cmd_snapshot_gc = {
     .text = "Free the bytes of files that neither the namespace nor a snapshot needs. Nobody may write meanwhile.",
     .missing = "NS is missing",
     .least = 1,
-    .size = sizeof(struct registries),
-    .option = registry_options,
     .each = gc_one};
 
 static const struct command *const subs[] = {&cmd_snapshot_publish,  &cmd_snapshot_list,      &cmd_snapshot_show,

@@ -94,12 +94,12 @@ static int end_close(const struct place *p, struct end *f)
     return status == 0 ? EXIT_OK : place_fail(p, status);
 }
 
-/* Remove the part of a file that was copied before something failed. */
+/* Remove the part of a file that was copied before something failed. A link to the file stays, and so does the part. */
 static void remove_part(const struct place *p)
 {
     struct stat st;
 
-    if (place_stat(p, 1, 1, &st) != EXIT_OK || !S_ISREG(st.st_mode))
+    if (place_stat(p, 0, 1, &st) != EXIT_OK || !S_ISREG(st.st_mode))
         return;
     int status = p->ns ? deltafs_namespace_unlink(p->ns, p->path) : unlink(p->path);
     if (status != 0)

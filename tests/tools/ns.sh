@@ -202,7 +202,10 @@ expect 3 "$deltafs" ns cp broken:/big n:/part
 says "damaged"
 expect 3 "$deltafs" ns stat n:/part
 says "no such file"
-rm -r broken
+ln -s behind way
+expect 3 "$deltafs" ns cp broken:/big way
+[ "$(readlink way)" = behind ] || fail "a copy that failed removed the link that it went through"
+rm -r broken way behind
 ns rm n:/big
 mkdir modes
 : >modes/file
