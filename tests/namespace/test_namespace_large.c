@@ -209,8 +209,8 @@ static void merged(void **state)
     CHECK_IS(deltafs_snapshot_paths_close(paths), DELTAFS_OK);
 }
 
-/* What a call could not change, for want of memory, stays as it was. (A chunk that was to be replaced read as zeros then;
- * and after a file could not be shortened, changed chunks behind its new end were lost.) */
+/* What a call could not change, for want of memory, stays as it was. (A chunk that was to be replaced read as zeros
+ * then; and after a file could not be shortened, changed chunks behind its new end were lost.) */
 static void no_memory(void **state)
 {
     static struct image image;
