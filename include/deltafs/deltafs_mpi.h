@@ -93,12 +93,16 @@ DELTAFS_API int deltafs_mpi_indexer_open(MPI_Comm comm, const char *index, const
  * the index, too. The expression becomes the computed column NAME, too. The index is a directory at `path`/by/NAME.
  * Epochs that are in it already stay; call again after epochs were added.
  *
+ * `path` may be an index of files, or a file that has one: then their rows are indexed, each table as one epoch, and
+ * tables that were not indexed since their file was (deltafs_indexer_add) are added. There is no computed column.
+ * Tables that lack a column, or have it with another type than the first that has all, are left out.
+ *
  * The directory must be closed, have a schema, and keys that are numbers. `options`: those of deltafs_mpi_create for
  * the index (memory, partitions, ...); NULL: defaults. *epochs gets the number of epochs that were indexed, and
  * *records how many of their records this rank has read. All ranks pass the same `path` and `index`. Collective; after
  * an error all ranks get the same status. DELTAFS_ERR_INVALID: `index` is wrong, or there is another index or attribute
- * of this name. DELTAFS_ERR_BUSY: the directory is being changed. An interrupted call leaves whole epochs: call again.
- */
+ * of this name. DELTAFS_ERR_BUSY: the directory is being changed. DELTAFS_ERR_CHANGED: a file of the index of files was
+ * changed since it was indexed. An interrupted call leaves whole epochs: call again. */
 DELTAFS_API int deltafs_mpi_index_by(MPI_Comm comm, const char *path, const char *index, const deltafs_options *options,
                                      uint64_t *epochs, uint64_t *records);
 

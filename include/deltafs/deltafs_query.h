@@ -134,7 +134,7 @@ DELTAFS_API int deltafs_select_open(deltafs_dir *dir, const struct deltafs_selec
 /* Select rows of the files of an index. The calls and the options are the same, with these differences.
  *  - The columns are those that all selected tables have, with the same type; the key's column is called `key`. Without
  *    `fields`, all these tables must have the same columns: DELTAFS_ERR_INVALID.
- *  - There are no attributes, no computed columns and no value indexes.
+ *  - There are no attributes and no computed columns.
  *  - If the rows of an epoch are too many to be ordered by key, they are ordered by table and row, as
  *    deltafs_fileindex_scan has them. Rows of the same key in the same epoch always are.
  *  - `part` and `parts`: pieces of tables are numbered instead of partitions.
@@ -174,10 +174,10 @@ DELTAFS_API const double *deltafs_select_values(const deltafs_select *select);
 DELTAFS_API int deltafs_select_progress(deltafs_select *select, double *share);
 
 /* The name of the value index (deltafs_mpi_index_by) that the select uses, owned by the select; NULL: none. An index is
- * used in the epochs that it has, if `where` has a comparison of its expression with a constant, alone or joined to
- * others by `and`, or if `by` is its expression and there is no `where`; and if it leaves out most records. The rows
- * are the same without it. Those for which the index has all that is needed (the key, and the columns that it carries)
- * are made of the index alone. */
+ * used in the epochs (of files: for the tables) that it has, if `where` has a comparison of its expression with a
+ * constant, alone or joined to others by `and`, or if `by` is its expression and there is no `where`; and if it leaves
+ * out most records. The rows are the same without it. Those for which the index has all that is needed (the key, and
+ * the columns that it carries) are made of the index alone. */
 DELTAFS_API const char *deltafs_select_index(const deltafs_select *select);
 
 /* End the threads and free everything. Can be called at any time. */

@@ -325,9 +325,14 @@ static int beside_remove(struct compaction *c, struct error *e)
     struct io *io = &c->old->io;
     char path[PATH_ROOM];
 
+    /* Indexes by value are those of the old directory: their attributes say so. */
+    int status = dir_remove_value_indexes(c->beside, e);
+    if (status != DELTAFS_OK)
+        return status;
+    io_rmdir(io, io_path_in(path, c->beside, VALUE_INDEX_FOLDER), error_ignored());
     io->ops->unlink(io->ctx, io_path_in(path, c->beside, SOURCES_NAME));
     deltafs_private_writer_remove_container(&config, &none);
-    int status = io_rmdir(io, c->beside, e);
+    status = io_rmdir(io, c->beside, e);
     return status == DELTAFS_ERR_NOT_FOUND ? (e->status = DELTAFS_OK) : status;
 }
 

@@ -6,6 +6,8 @@
 #include "fileindex/fileindex_scan.h"
 
 #define BLOCK_BYTES ((uint64_t)1 << 22) /* about. Not less, since HDF5 decompresses a whole chunk for a part of it */
+#define GAP_BYTES   4096                /* between two values of a column that are read rather than passed over, */
+#define GAP_ROWS    65536               /* and rows of a dataset: they are likely to be in one chunk */
 
 /* A table that is being scanned. */
 struct scan {
@@ -16,6 +18,7 @@ struct scan {
     uint8_t *wanted; /* for each column of the table */
     size_t size;     /* bytes of a value */
     uint64_t most;   /* rows of a block */
+    uint64_t gap;    /* rows from one to the next, at most, that are read together */
     uint64_t *key;   /* of a block's rows */
     uint8_t *value;
 };
@@ -51,6 +54,8 @@ static int scan_init(struct scan *s, struct error *e)
     const struct deltafs_table *t = &s->entry->table->table;
     uint64_t row = column_bytes(&t->column[t->key]), rows = s->part->end - s->part->from;
 
+    s->gap = GAP_ROWS;
+
     s->wanted = calloc(t->column_count, 1);
     if (!s->wanted)
         return error_no_memory(e, t->column_count, "columns");
@@ -60,6 +65,11 @@ static int scan_init(struct scan *s, struct error *e)
         s->size += c->size;
         row += scan_is_wanted(s, i) ? column_bytes(c) : 0;
         s->wanted[scan_column(s, i)] |= (uint8_t)scan_is_wanted(s, i);
+    }
+    for (size_t i = 0; i < t->column_count; i++) {
+        const struct deltafs_column *c = &t->column[i];
+        if (s->wanted[i] && !c->dataset && c->stride > 0 && s->gap > GAP_BYTES / c->stride + 1)
+            s->gap = GAP_BYTES / c->stride + 1;
     }
     row += s->size;
     s->most = BLOCK_BYTES / row + 1;
@@ -78,9 +88,9 @@ static void scan_put(const struct deltafs_column *c, const uint8_t *from, uint64
         column_value(c, from, to);
 }
 
-/* The values of a column, `to` being where the first row has it; NULL: the keys. */
-static int scan_take(struct scan *s, const struct deltafs_column *c, uint64_t from, uint64_t end, uint8_t *to,
-                     struct error *e)
+/* The values of a column into `to`, where the first row has it; or the keys into `key`, if `to` is NULL. */
+static int scan_take(struct scan *s, const struct deltafs_column *c, uint64_t from, uint64_t end, uint64_t *key,
+                     uint8_t *to, struct error *e)
 {
     const char *path = s->k->source[s->entry->source].path;
     const uint8_t *elements = c->constant;
@@ -95,34 +105,56 @@ static int scan_take(struct scan *s, const struct deltafs_column *c, uint64_t fr
         if (to)
             scan_put(c, value, run, to + (row - from) * s->size, s->size);
         else
-            status = key_column_decode(c, value, (size_t)run, place, path, s->key + (row - from), e);
+            status = key_column_decode(c, value, (size_t)run, place, path, key + (row - from), e);
     }
     return status;
 }
 
-static int scan_block(struct scan *s, uint64_t from, uint64_t end, struct error *e)
+/* Read rows `from` to end - 1 into the block, from row number `place` of it on. */
+static int scan_read(struct scan *s, uint64_t from, uint64_t end, size_t place, struct error *e)
 {
     const struct deltafs_table *t = &s->entry->table->table;
     uint64_t bytes = 0;
-    size_t at = 0;
-    int status = keys_source_open(s->k, s->entry->source, &s->file, e);
+    size_t at = place * s->size;
+    int status = rows_find(s->k, t->column, t->column_count, s->wanted, from, end, &bytes, e);
 
-    if (status == DELTAFS_OK)
-        status = rows_find(s->k, t->column, t->column_count, s->wanted, from, end, &bytes, e);
     if (status == DELTAFS_OK)
         status = rows_read(s->k, s->file, bytes, e);
     if (status == DELTAFS_OK)
-        status = scan_take(s, &t->column[t->key], from, end, NULL, e);
+        status = scan_take(s, &t->column[t->key], from, end, s->key + place, NULL, e);
     for (size_t i = 0; i < s->part->count && status == DELTAFS_OK; i++) {
         const struct deltafs_column *c = &t->column[scan_column(s, i)];
         if (scan_is_wanted(s, i))
-            status = scan_take(s, c, from, end, s->value + at, e);
+            status = scan_take(s, c, from, end, NULL, s->value + at, e);
         at += c->size;
     }
-    return status == DELTAFS_OK ? keys_source_open(s->k, s->entry->source, &s->file, e) : status;
+    return status;
 }
 
-static void scan_hand_out(const struct scan *s, uint64_t from, uint64_t end, deltafs_row_fn fn, void *arg, int *stop)
+/* Some of `n` rows into the block: those that are near to each other, and the rows between them, are read together, and
+ * then moved to where they belong. *some gets their number. */
+static int scan_read_some(struct scan *s, const uint64_t *row, size_t n, size_t *some, struct error *e)
+{
+    size_t i = 0, end;
+    int status = DELTAFS_OK;
+
+    for (; i < n && i < s->most && status == DELTAFS_OK; i = end) {
+        for (end = i + 1; end < n && row[end] - row[end - 1] <= s->gap && row[end] - row[i] < s->most - i;)
+            end++;
+        status = scan_read(s, row[i], row[end - 1] + 1, i, e);
+        for (size_t k = i + 1; k < end && status == DELTAFS_OK; k++) {
+            size_t from = i + (size_t)(row[k] - row[i]);
+            s->key[k] = s->key[from];
+            memmove(s->value + k * s->size, s->value + from * s->size, s->size);
+        }
+    }
+    *some = i;
+    return status;
+}
+
+/* The rows of the block: these; or those from `from` on, if `rows` is NULL. */
+static void scan_hand_out(const struct scan *s, const uint64_t *rows, uint64_t from, uint64_t n, deltafs_row_fn fn,
+                          void *arg, int *stop)
 {
     const struct source_table *t = s->entry->table;
     struct deltafs_row r = {.label = t->table.label,
@@ -131,31 +163,50 @@ static void scan_hand_out(const struct scan *s, uint64_t from, uint64_t end, del
                             .schema = t->schema,
                             .size = s->size};
 
-    for (uint64_t row = from; row < end && *stop == 0; row++) {
-        r.key = s->key[row - from];
-        r.row = row;
-        r.value = s->value + (row - from) * s->size;
+    for (uint64_t i = 0; i < n && *stop == 0; i++) {
+        r.key = s->key[i];
+        r.row = rows ? rows[i] : from + i;
+        r.value = s->value + i * s->size;
         if (!source_table_is_padding(t, r.key))
             *stop = fn(&r, arg);
     }
 }
 
-int fileindex_scan_part(deltafs_fileindex *k, const struct table_part *p, deltafs_row_fn fn, void *arg, int *stop,
-                        struct error *e)
+/* Of a part: all rows, if `rows` is NULL; or these. */
+static int scan_rows(deltafs_fileindex *k, const struct table_part *p, const uint64_t *rows, uint64_t count,
+                     deltafs_row_fn fn, void *arg, int *stop, struct error *e)
 {
     struct scan s = {.k = k, .part = p, .entry = &k->entry[p->table]};
     int status = keys_source_open(k, s.entry->source, &s.file, e);
 
     if (status == DELTAFS_OK)
         status = scan_init(&s, e);
-    for (uint64_t from = p->from, end; from < p->end && status == DELTAFS_OK && *stop == 0; from = end) {
-        end = p->end - from < s.most ? p->end : from + s.most;
-        status = scan_block(&s, from, end, e);
+    for (uint64_t at = 0; at < count && status == DELTAFS_OK && *stop == 0;) {
+        size_t n = count - at < s.most ? (size_t)(count - at) : (size_t)s.most;
+        status = keys_source_open(k, s.entry->source, &s.file, e);
         if (status == DELTAFS_OK)
-            scan_hand_out(&s, from, end, fn, arg, stop);
+            status =
+                rows ? scan_read_some(&s, rows + at, n, &n, e) : scan_read(&s, p->from + at, p->from + at + n, 0, e);
+        if (status == DELTAFS_OK)
+            status = keys_source_open(k, s.entry->source, &s.file, e);
+        if (status == DELTAFS_OK)
+            scan_hand_out(&s, rows ? rows + at : NULL, p->from + at, n, fn, arg, stop);
+        at += n;
     }
     scan_fini(&s);
     return status;
+}
+
+int fileindex_scan_part(deltafs_fileindex *k, const struct table_part *p, deltafs_row_fn fn, void *arg, int *stop,
+                        struct error *e)
+{
+    return scan_rows(k, p, NULL, p->end - p->from, fn, arg, stop, e);
+}
+
+int fileindex_scan_rows(deltafs_fileindex *k, const struct table_part *p, const uint64_t *row, size_t n,
+                        deltafs_row_fn fn, void *arg, int *stop, struct error *e)
+{
+    return scan_rows(k, p, row, n, fn, arg, stop, e);
 }
 
 /* Note the labels of the tables that could not be read: now, since the caller's function may have looked keys up. */
@@ -223,6 +274,32 @@ int fileindex_check(const deltafs_fileindex *k, struct error *e)
         status = e->status;
     }
     return status;
+}
+
+int fileindex_check_table(deltafs_fileindex *k, size_t table, struct error *e)
+{
+    struct key_file *file;
+
+    return keys_source_open(k, k->entry[table].source, &file, e);
+}
+
+size_t fileindex_tables(const deltafs_fileindex *k)
+{
+    return k->entry_count;
+}
+
+size_t fileindex_table_indexed(const deltafs_fileindex *k, size_t i)
+{
+    return (size_t)(k->by_sequence[i] - k->entry);
+}
+
+int fileindex_table_epoch(const deltafs_fileindex *k, size_t table, uint64_t *sequence, uint64_t *records)
+{
+    const struct keys_entry *entry = &k->entry[table];
+
+    *sequence = entry->table->sequence;
+    *records = entry->table->records;
+    return !entry->is_lost;
 }
 
 deltafs_dir *fileindex_dir(const deltafs_fileindex *k)

@@ -18,6 +18,18 @@ struct table_part {
  * table's, whatever the value has. After an error some rows may have been handed out. */
 int fileindex_scan_part(deltafs_fileindex *k, const struct table_part *p, deltafs_row_fn fn, void *arg, int *stop,
                         struct error *e);
+/* The same for `n` rows of the part alone, in rising order. Those that are near to each other are read together. */
+int fileindex_scan_rows(deltafs_fileindex *k, const struct table_part *p, const uint64_t *row, size_t n,
+                        deltafs_row_fn fn, void *arg, int *stop, struct error *e);
+/* An error if the rows of a table cannot be read, since its file is not as it was indexed. */
+int fileindex_check_table(deltafs_fileindex *k, size_t table, struct error *e);
+
+/* How many tables there are; and the number of the one that was indexed as the i-th of them. */
+size_t fileindex_tables(const deltafs_fileindex *k);
+size_t fileindex_table_indexed(const deltafs_fileindex *k, size_t i);
+/* What tells a table from all others that this index has or had, also of the same file: the number of its epoch; and
+ * how many rows it has without those that the option padding leaves out. Returns 0 if the index has lost them. */
+int fileindex_table_epoch(const deltafs_fileindex *k, size_t table, uint64_t *sequence, uint64_t *records);
 
 /* Whether two handles, of the same index, see the same tables. */
 int fileindex_is_same(const deltafs_fileindex *a, const deltafs_fileindex *b);

@@ -15,26 +15,25 @@ static const struct deltafs_field *field_like(const deltafs_schema *schema, cons
     return NULL;
 }
 
-int carried_take(struct carried *c, const struct select_plan *p, const char *schema, struct error *e)
+int carried_take(struct carried *c, const struct select_plan *p, const char *schema, size_t own, struct error *e)
 {
-    size_t size = deltafs_schema_size(p->schema);
-    deltafs_schema *own = NULL;
+    const size_t size = deltafs_schema_size(p->schema), before = own * sizeof(uint64_t);
+    deltafs_schema *all = NULL;
 
     *c = (struct carried){0};
-    if (deltafs_schema_parse(schema, &own) != DELTAFS_OK)
+    if (deltafs_schema_parse(schema, &all) != DELTAFS_OK)
         return error_set(e, DELTAFS_ERR_SCHEMA, "%s", deltafs_errmsg(NULL));
     c->has = calloc(size + 1, 1);
-    c->column = calloc(deltafs_schema_count(own), sizeof *c->column);
-    c->size = deltafs_schema_size(own) - deltafs_schema_field(own, 0)->size;
-    for (size_t i = 1; c->has && c->column && i < deltafs_schema_count(own); i++) {
-        const struct deltafs_field *f = deltafs_schema_field(own, i), *of = field_like(p->schema, f);
+    c->column = calloc(deltafs_schema_count(all), sizeof *c->column);
+    c->size = deltafs_schema_size(all) - before;
+    for (size_t i = own; c->has && c->column && i < deltafs_schema_count(all); i++) {
+        const struct deltafs_field *f = deltafs_schema_field(all, i), *of = field_like(p->schema, f);
         if (!of)
             continue;
-        c->column[c->count++] =
-            (struct carried_column){f->offset - deltafs_schema_field(own, 0)->size, of->offset, f->size};
+        c->column[c->count++] = (struct carried_column){f->offset - before, of->offset, f->size};
         memset(c->has + of->offset, 1, of->size);
     }
-    deltafs_schema_destroy(own);
+    deltafs_schema_destroy(all);
     return c->has && c->column ? DELTAFS_OK : error_no_memory(e, size, "columns");
 }
 

@@ -6,18 +6,19 @@
 #include "query/select_plan.h"
 
 struct carried_column {
-    size_t from, to, size; /* its place in a record of the index, behind the key, and in a value of the directory */
+    size_t from, to, size; /* its place in a record of the index, behind its own, and in a value of the directory */
 };
 
 struct carried {
     struct carried_column *column;
     size_t count;
-    size_t size;  /* of a record of the index, without the key */
+    size_t size;  /* of a record of the index, without its own */
     uint8_t *has; /* for each byte of a value of the directory whether there is a column that has it */
 };
 
-/* The columns of the directory, by its plan, that an index with this schema has. Free it also after an error. */
-int carried_take(struct carried *c, const struct select_plan *p, const char *schema, struct error *e);
+/* The columns of the directory, by its plan, that an index with this schema has. `own`: how many columns come before
+ * them, of 8 bytes each. Free it also after an error. */
+int carried_take(struct carried *c, const struct select_plan *p, const char *schema, size_t own, struct error *e);
 void carried_fini(struct carried *c);
 
 /* Whether rows of the plan can be made of these columns in the epoch with this label. `has_where`: also their condition

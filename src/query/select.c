@@ -117,8 +117,8 @@ static uint32_t select_slices(const struct deltafs_select *s)
     uint32_t mine, most = select_most_threads(s, &mine);
     size_t keys = s->only.count;
 
-    for (uint32_t i = s->begin; s->found && i < s->end; i++)
-        keys = s->found[i - s->begin].keys.count > keys ? s->found[i - s->begin].keys.count : keys;
+    for (size_t i = 0; s->found && i < s->founds; i++)
+        keys = s->found[i].keys.count > keys ? s->found[i].keys.count : keys;
     size_t slices = keys / KEYS_EACH / mine;
     size_t needed = (most + mine - 1) / mine;
     slices = slices < needed ? slices : needed;
@@ -316,7 +316,7 @@ int deltafs_select_close(deltafs_select *s)
     top_fini(&s->top);
     key_set_fini(&s->only);
     key_set_fini(&s->except);
-    for (uint32_t i = 0; s->found && i < s->end - s->begin; i++)
+    for (size_t i = 0; s->found && i < s->founds; i++)
         found_fini(&s->found[i]);
     free(s->found);
     free(s->index);

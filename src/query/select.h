@@ -42,11 +42,11 @@ struct looked {
 };
 void looked_fini(struct looked *l);
 
-/* What an index has found of an epoch. */
+/* What an index has found of an epoch, or of a table of files. */
 struct found {
-    struct key_set keys;   /* not given: it could not be used */
-    struct buffer records; /* what it carries of them, `size` bytes of each; for keys that have records here */
-    size_t size;           /* carried.size; 0: nothing is needed of them */
+    struct key_set keys;   /* or numbers of rows; not given: it could not be used */
+    struct buffer records; /* what it has of them, `size` bytes of each; for keys that have records here */
+    size_t size;           /* of the key of a row, and of what is carried, if that is needed */
 };
 void found_fini(struct found *f);
 
@@ -84,7 +84,8 @@ struct deltafs_select {
     struct error *error;
     struct select_plan plan;
     struct key_set only, except;
-    struct found *found; /* of each epoch; NULL: no index was used */
+    struct found *found; /* of each epoch, or table, from the first on; NULL: no index was used */
+    size_t founds;       /* so many */
     char *index;         /* its name */
     struct carried carried;
     int does_look; /* at whole blocks */

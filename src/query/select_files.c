@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "query/select_files.h"
+#include "query/value_index.h"
 
 #define UNIT_ROWS (UINT64_C(1) << 20) /* that a thread reads in one go; more, if there were more shares than */
 #define UNITS_MAX (1 << 16)
@@ -196,6 +197,34 @@ int select_files_part(const struct select_files *f, uint32_t epoch, uint32_t par
         unit -= units;
     }
     return 0;
+}
+
+/* ---- Indexes by value ---- */
+
+int select_files_subject(const struct select_files *f, uint32_t epoch, size_t i, uint64_t *label, uint64_t *indexed,
+                         uint64_t *records)
+{
+    struct deltafs_table_stat t;
+    size_t table = f->first[epoch] + i;
+
+    if (table_stat(f, table, &t, error_ignored()) != DELTAFS_OK)
+        return 0;
+    *label = t.label;
+    return fileindex_table_epoch(f->index, table, indexed, records);
+}
+
+int select_files_print(const struct select_files *f, uint32_t epoch, size_t i, const struct expr *value, uint64_t *out)
+{
+    struct deltafs_table_stat t;
+    deltafs_schema *schema = NULL;
+    int status = table_stat(f, f->first[epoch] + i, &t, error_ignored());
+
+    if (status == DELTAFS_OK)
+        status = table_schema(&t, &schema, error_ignored());
+    if (status == DELTAFS_OK)
+        status = value_index_fingerprint(&f->manifest, schema, value, t.label, out, error_ignored());
+    deltafs_schema_destroy(schema);
+    return status == DELTAFS_OK;
 }
 
 /* ---- All ---- */

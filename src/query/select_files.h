@@ -7,6 +7,7 @@
 #include <deltafs/deltafs_query.h>
 #include "directory/format/manifest.h"
 #include "fileindex/fileindex_scan.h"
+#include "query/expr.h"
 
 struct files_table {
     uint64_t rows;
@@ -33,6 +34,12 @@ void select_files_destroy(struct select_files *f);
 /* The epochs that are in the range: *first <= i < *end. */
 void select_files_epochs(const struct select_files *f, const struct deltafs_range *range, uint32_t *first,
                          uint32_t *end);
+/* What an index by value is asked about table number `i` from that of the epoch on: the label of its rows, that of its
+ * epoch in the index, and how many rows it has there. Returns 0 if that cannot be told. */
+int select_files_subject(const struct select_files *f, uint32_t epoch, size_t i, uint64_t *label, uint64_t *indexed,
+                         uint64_t *records);
+/* The fingerprint of an expression for all columns of that table. Returns 0 if it has none. */
+int select_files_print(const struct select_files *f, uint32_t epoch, size_t i, const struct expr *value, uint64_t *out);
 /* The share of an epoch's tables that is this partition. Returns 0 if it has none. */
 int select_files_part(const struct select_files *f, uint32_t epoch, uint32_t partition, struct table_part *out);
 

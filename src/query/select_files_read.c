@@ -1,7 +1,8 @@
-/* The part of a select's thread that reads files of an index: the rows of a share of a table; or, if there are few
- * keys, the rows that the index has of them. */
+/* The part of a select's thread that reads files of an index: the rows of a share of a table, all of them or those that
+ * an index by value has found; or, if there are few keys, the rows that the index has of them. */
 #include <stdlib.h>
 #include <string.h>
+#include "base/coding.h"
 #include "query/select.h"
 
 #define ROWS_EACH 4096 /* that are read in the time in which a key is looked up */
@@ -12,7 +13,7 @@ struct reading {
     struct table_part part; /* its fields, and those that are wanted */
     uint8_t *wanted;
     struct error *damage;
-    struct buffer found; /* of a key: struct found_row */
+    struct buffer found; /* of a key: struct found_row; of an index by value: numbers of rows that are to be read */
     size_t count;
 };
 
@@ -30,6 +31,7 @@ static int read_row(const struct deltafs_row *row, void *worker)
 
     if (s->only.is_given && !key_set_has(&s->only, s->manifest, &record))
         return 0;
+    w->is_sure[w->eval.batch.n] = 0;
     return worker_take(&record, w);
 }
 
@@ -69,6 +71,60 @@ static int read_part(struct reading *r, int *stopped)
     r->part.wanted = r->wanted;
     int status = fileindex_scan_part(r->worker->index, &r->part, read_row, r->worker, stopped, &e);
     return status == DELTAFS_OK || *stopped ? r->worker->error.status : reading_failed(r, &e);
+}
+
+/* ---- Rows that an index by value has found ---- */
+
+/* Read the rows that were noted. */
+static int read_noted(struct reading *r, int *stopped)
+{
+    struct error e = {.status = DELTAFS_OK};
+    size_t n = r->count;
+
+    r->count = 0;
+    if (n == 0 || *stopped)
+        return DELTAFS_OK;
+    int status = fileindex_scan_rows(r->worker->index, &r->part, (const void *)r->found.bytes, n, read_row, r->worker,
+                                     stopped, &e);
+    return status == DELTAFS_OK || *stopped ? r->worker->error.status : reading_failed(r, &e);
+}
+
+/* Take the row from the index, or note it to be read. */
+static int read_found_row(struct reading *r, const struct found *f, const struct set_key *key, int *stopped)
+{
+    struct worker *w = r->worker;
+    struct deltafs_record record = {
+        .label = w->eval.batch.label, .value = w->value.bytes, .size = (size_t)w->select->manifest->value_size};
+
+    if (key->record == 0) {
+        ((uint64_t *)(void *)r->found.bytes)[r->count++] = key->number;
+        return DELTAFS_OK;
+    }
+    /* Rows are taken in their order. */
+    int status = read_noted(r, stopped);
+    if (status != DELTAFS_OK || *stopped)
+        return status;
+    const uint8_t *found = f->records.bytes + (key->record - 1) * f->size;
+    record.key = get_u64(found);
+    if (f->size > sizeof record.key)
+        carried_put(&w->select->carried, found + sizeof record.key, w->value.bytes);
+    w->is_sure[w->eval.batch.n] = key->is_sure;
+    *stopped = worker_take(&record, w);
+    return w->error.status;
+}
+
+static int read_found(struct reading *r, const struct found *f, int *stopped)
+{
+    struct error e = {.status = DELTAFS_OK};
+    size_t from = key_set_from(&f->keys, 0, r->part.from), end = key_set_from(&f->keys, 0, r->part.end);
+
+    r->part.wanted = r->wanted;
+    if (fileindex_check_table(r->worker->index, r->part.table, &e) != DELTAFS_OK)
+        return reading_failed(r, &e);
+    int status = buffer_reserve(&r->found, (end - from) * sizeof(uint64_t) + 1, "rows", &r->worker->error);
+    for (size_t i = from; i < end && status == DELTAFS_OK && !*stopped; i++)
+        status = read_found_row(r, f, &f->keys.key[i], stopped);
+    return status == DELTAFS_OK ? read_noted(r, stopped) : status;
 }
 
 /* ---- Keys ---- */
@@ -131,7 +187,8 @@ int worker_read_files(struct worker *w, struct error *damage)
         for (size_t i = 0; w->partition == 0 && i < s->only.count && status == DELTAFS_OK && !stopped; i++)
             status = read_key(&r, s->only.key[i].number, &stopped);
     } else if (status == DELTAFS_OK && select_files_part(s->files, w->epoch, w->partition, &r.part)) {
-        status = read_part(&r, &stopped);
+        const struct found *found = s->found ? &s->found[r.part.table - s->files->first[s->begin]] : NULL;
+        status = found && found->keys.is_given ? read_found(&r, found, &stopped) : read_part(&r, &stopped);
     }
     reading_fini(&r);
     return status;

@@ -1,6 +1,9 @@
 /* Select by a value index: the keys of the records that may pass are looked up in it, and then only these records. A
  * record is taken from the index alone if the columns that it carries are enough: for the rows, and for the condition,
- * or if the code tells that it passes. */
+ * or if the code tells that it passes.
+ *
+ * It is asked about one epoch of a directory after the other; of files, about one table after the other, and it has
+ * numbers of rows instead of keys. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,12 +25,23 @@ struct value_index {
     const char *name;
     deltafs_dir *dir;
     struct reader *reader;
+    struct expr *value; /* of an index of files: what was computed */
+};
+
+/* What an index is asked about. */
+struct subject {
+    uint32_t number;  /* of the epoch, or table */
+    uint64_t label;   /* of its records */
+    uint64_t indexed; /* of the epoch that an index has of it */
+    uint64_t records;
+    int is_lost; /* it cannot be told what an index has */
 };
 
 /* Records that were found. */
 struct candidates {
-    const struct manifest *manifest; /* of the directory */
+    const struct manifest *manifest; /* of the directory; NULL: rows of files */
     const struct carried *carried;
+    size_t key_size; /* bytes of the key of a row, in front of what is carried */
     struct set_key *key;
     size_t count, capacity, most;
     struct buffer records; /* as in struct found */
@@ -41,39 +55,77 @@ struct candidates {
 
 /* ---- The index ---- */
 
-/* Returns whether there is such an index of the directory. */
-static int index_open(const struct reader *r, const char *name, struct value_index *out)
+static void index_close(struct value_index *x)
 {
-    const struct deltafs_attribute *a;
+    expr_destroy(x->value);
+    deltafs_close(x->dir);
+}
+
+/* Whether it is an index of the directory, or index of files, that `r` reads. */
+static int index_is_of(const struct reader *r, int has_files, struct value_index *x)
+{
+    const struct attributes *all = &x->reader->manifest.attributes;
+    const struct deltafs_attribute *a = attributes_find(all, VALUE_INDEX_MADE, UINT64_MAX);
+
+    if (!a || a->type != DELTAFS_ATTRIBUTE_TEXT || strcmp(a->value, r->manifest.uuid_text) != 0)
+        return 0;
+    a = attributes_find(all, VALUE_INDEX_VALUE, UINT64_MAX);
+    return !has_files ||
+           (a && a->type == DELTAFS_ATTRIBUTE_TEXT && expr_parse(a->value, &x->value, error_ignored()) == DELTAFS_OK);
+}
+
+/* Returns whether there is such an index. */
+static int index_open(const struct reader *r, int has_files, const char *name, struct value_index *out)
+{
     char path[PATH_ROOM];
 
     *out = (struct value_index){.name = name};
     io_path_in(path, r->path, "%s/%s", VALUE_INDEX_FOLDER, name);
     if (dir_is_being_removed(path) || deltafs_open(path, NULL, &out->dir) != DELTAFS_OK)
         return 0;
-    if (dir_reader(out->dir, "deltafs_select_open", NULL, &out->reader, &(struct error *){NULL}) == DELTAFS_OK) {
-        a = attributes_find(&out->reader->manifest.attributes, VALUE_INDEX_MADE, UINT64_MAX);
-        if (a && a->type == DELTAFS_ATTRIBUTE_TEXT && strcmp(a->value, r->manifest.uuid_text) == 0)
-            return 1;
-    }
-    deltafs_close(out->dir);
+    if (dir_reader(out->dir, "deltafs_select_open", NULL, &out->reader, &(struct error *){NULL}) == DELTAFS_OK &&
+        index_is_of(r, has_files, out))
+        return 1;
+    index_close(out);
     return 0;
 }
 
-/* Whether the index has all records of the epoch; *print gets what was computed of them. */
-static int index_has(const struct value_index *x, const struct manifest_epoch *epoch, uint32_t *number, uint64_t *print)
+/* Number `i` of the epochs or tables that are selected from. */
+static struct subject select_subject(const struct deltafs_select *s, size_t i)
+{
+    struct subject of = {.number = (uint32_t)i};
+
+    if (s->files) {
+        of.is_lost = !select_files_subject(s->files, s->begin, i, &of.label, &of.indexed, &of.records);
+    } else {
+        const struct manifest_epoch *epoch = &s->manifest->epoch[s->begin + i];
+        of.label = of.indexed = epoch->label;
+        of.records = epoch->records;
+    }
+    return of;
+}
+
+/* Whether the index has all records; *number is that of its epoch, *print gets what was computed of them. */
+static int index_has(const struct deltafs_select *s, const struct value_index *x, const struct subject *of,
+                     uint32_t *number, uint64_t *print)
 {
     const struct manifest *m = &x->reader->manifest;
-    const struct deltafs_attribute *a = attributes_find(&m->attributes, VALUE_INDEX_PRINT, epoch->label);
-    const struct deltafs_range range = {epoch->label, epoch->label};
+    const struct deltafs_attribute *a = attributes_find(&m->attributes, VALUE_INDEX_PRINT, of->indexed);
+    const struct deltafs_range range = {of->indexed, of->indexed};
     uint32_t end;
+    uint64_t own;
 
     reader_epochs(x->reader, &range, number, &end);
-    if (end - *number != 1 || m->epoch[*number].records != epoch->records || !a || a->from != epoch->label ||
+    if (of->is_lost || end - *number != 1 || m->epoch[*number].records != of->records || !a || a->from != of->indexed ||
         a->type != DELTAFS_ATTRIBUTE_U8)
         return 0;
     *print = *(const uint64_t *)a->value;
-    return 1;
+    if (!s->files)
+        return 1;
+    /* What was computed is said by columns of the table, whose numbers are others than in the select. */
+    return select_files_print(s->files, s->begin, of->number, x->value, &own) && own == *print &&
+           value_index_fingerprint(s->manifest, s->plan.schema, x->value, of->label, print, error_ignored()) ==
+               DELTAFS_OK;
 }
 
 /* ---- Candidates ---- */
@@ -98,11 +150,11 @@ static int candidates_add(const struct deltafs_record *record, void *candidates)
     struct candidates *c = candidates;
     const uint8_t *value = record->value;
 
-    if (c->count == c->most || record->size != sizeof(uint64_t) + c->carried->size ||
+    if (c->count == c->most || record->size != sizeof(uint64_t) + c->key_size + c->carried->size ||
         candidates_reserve(c) != DELTAFS_OK)
         return 1;
     struct set_key *key = &c->key[c->count];
-    *key = key_set_number(c->manifest, get_u64(value));
+    *key = c->manifest ? key_set_number(c->manifest, get_u64(value)) : (struct set_key){.number = get_u64(value)};
     int is_sure = record->key >= c->sure_first && record->key <= c->sure_last;
     key->is_sure = (uint8_t)is_sure;
     key->code = (uint32_t)record->key;
@@ -189,15 +241,14 @@ static void index_rows(const struct deltafs_select *s, uint64_t label, struct ca
     int is_none;
 
     c->has_rows = carried_suffices(c->carried, &s->plan, label, c->is_tested, &is_none);
-    c->size = c->has_rows && !is_none ? c->carried->size : 0;
+    c->size = c->has_rows ? c->key_size + (is_none ? 0 : c->carried->size) : 0;
 }
 
 /* What the select asks of the value that was indexed: the codes that may pass. Returns 0 if that is anything. */
 static int index_range(const struct deltafs_select *s, uint64_t label, uint64_t print, struct candidates *c,
                        uint64_t *low, uint64_t *high)
 {
-    struct columns columns = {
-        .manifest = &s->reader->manifest, .schema = s->plan.schema, .label = label, .last = UINT64_MAX};
+    struct columns columns = {.manifest = s->manifest, .schema = s->plan.schema, .label = label, .last = UINT64_MAX};
     const struct expr_scope scope = columns_scope(&columns);
     struct bounds b = {0};
     int is_none;
@@ -222,7 +273,7 @@ static int index_is_top(const struct deltafs_select *s, uint64_t label, uint64_t
     c->is_tested = 1;
     index_rows(s, label, c);
     return s->plan.by && !s->plan.where && s->except.count == 0 &&
-           value_index_fingerprint(&s->reader->manifest, s->plan.schema, s->plan.by, label, &by, error_ignored()) ==
+           value_index_fingerprint(s->manifest, s->plan.schema, s->plan.by, label, &by, error_ignored()) ==
                DELTAFS_OK &&
            by == print;
 }
@@ -232,7 +283,7 @@ static int index_is_top(const struct deltafs_select *s, uint64_t label, uint64_t
 static size_t index_most(const struct deltafs_select *s, const struct candidates *c, uint64_t records)
 {
     uint64_t most = records / SHARE > FEW ? records / SHARE : FEW;
-    uint64_t room = c->left / (2 * sizeof(struct set_key) + c->carried->size); /* one for sorting */
+    uint64_t room = c->left / (2 * sizeof(struct set_key) + c->key_size + c->carried->size); /* one for sorting */
     uint64_t rows = s->limit / (sizeof(struct deltafs_record) + select_plan_row_size(&s->plan));
 
     most = most < room ? most : room;
@@ -247,33 +298,32 @@ struct question {
     uint64_t low, high; /* otherwise: codes */
 };
 
-/* Whether the index can tell which records of an epoch may pass. `must_carry`: if it has all that rows need. */
-static int index_ask(const struct deltafs_select *s, const struct value_index *x, uint32_t epoch, int must_carry,
-                     struct candidates *c, struct question *q)
+/* Whether the index can tell which records may pass. `must_carry`: if it has all that rows need. */
+static int index_ask(const struct deltafs_select *s, const struct value_index *x, const struct subject *of,
+                     int must_carry, struct candidates *c, struct question *q)
 {
-    const struct manifest_epoch *of = &s->reader->manifest.epoch[epoch];
     uint64_t print;
 
-    if (!index_has(x, of, &q->number, &print))
+    if (!index_has(s, x, of, &q->number, &print))
         return 0;
     int has_range = index_range(s, of->label, print, c, &q->low, &q->high);
     q->is_top = !has_range && index_is_top(s, of->label, print, c);
     return (has_range || q->is_top) && (c->has_rows || !must_carry);
 }
 
-/* Let only the records of an epoch be read that the index finds. Returns whether it could be used. */
-static int index_use(struct deltafs_select *s, const struct value_index *x, uint32_t epoch, int must_carry,
+/* Let only the records be read that the index finds. Returns whether it could be used. */
+static int index_use(struct deltafs_select *s, const struct value_index *x, size_t i, int must_carry,
                      struct candidates *c)
 {
-    const struct manifest_epoch *of = &s->reader->manifest.epoch[epoch];
-    struct found *f = &s->found[epoch - s->begin];
+    const struct subject of = select_subject(s, i);
+    struct found *f = &s->found[i];
     struct question q;
 
-    if (!index_ask(s, x, epoch, must_carry, c, &q))
+    if (!index_ask(s, x, &of, must_carry, c, &q))
         return 0;
-    c->most = index_most(s, c, of->records);
-    if (!(q.is_top ? candidates_top(c, x, q.number, of->label, s->top.most)
-                   : candidates_find(c, x, of->label, q.low, q.high)))
+    c->most = index_most(s, c, of.records);
+    if (!(q.is_top ? candidates_top(c, x, q.number, of.indexed, s->top.most)
+                   : candidates_find(c, x, of.indexed, q.low, q.high)))
         return 0;
     c->left -= c->count * (sizeof *c->key + c->size);
     key_set_own(&f->keys, c->key, c->count);
@@ -285,28 +335,34 @@ static int index_use(struct deltafs_select *s, const struct value_index *x, uint
     return 1;
 }
 
-/* Returns whether the index is used; `must_carry`: for all epochs, and with all that rows need. */
+/* Returns whether the index is used; `must_carry`: for all epochs or tables, and with all that rows need. */
 static int index_try(struct deltafs_select *s, const char *name, int must_carry)
 {
-    struct candidates c = {.manifest = &s->reader->manifest, .carried = &s->carried, .left = s->limit};
+    struct candidates c = {.manifest = s->files ? NULL : s->manifest,
+                           .carried = &s->carried,
+                           .key_size = s->files ? sizeof(uint64_t) : 0,
+                           .left = s->limit};
     struct value_index x;
     struct question q;
-    uint32_t used = 0;
+    size_t used = 0;
 
-    if (!index_open(s->reader, name, &x))
+    if (!index_open(s->reader, s->files != NULL, name, &x))
         return 0;
-    int can_use = carried_take(&s->carried, &s->plan, x.reader->manifest.schema, error_ignored()) == DELTAFS_OK;
-    for (uint32_t i = s->begin; i < s->end && must_carry && can_use; i++) /* before any of them is scanned */
-        can_use = index_ask(s, &x, i, must_carry, &c, &q);
-    for (uint32_t i = s->begin; i < s->end && can_use && (!must_carry || used == i - s->begin); i++)
-        used += (uint32_t)index_use(s, &x, i, must_carry, &c);
-    int is_used = used > 0 && (!must_carry || used == s->end - s->begin);
-    for (uint32_t i = 0; i < s->end - s->begin && !is_used; i++)
+    int can_use =
+        carried_take(&s->carried, &s->plan, x.reader->manifest.schema, s->files ? 2 : 1, error_ignored()) == DELTAFS_OK;
+    for (size_t i = 0; i < s->founds && must_carry && can_use; i++) { /* before any of them is scanned */
+        const struct subject of = select_subject(s, i);
+        can_use = index_ask(s, &x, &of, must_carry, &c, &q);
+    }
+    for (size_t i = 0; i < s->founds && can_use && (!must_carry || used == i); i++)
+        used += (size_t)index_use(s, &x, i, must_carry, &c);
+    int is_used = used > 0 && (!must_carry || used == s->founds);
+    for (size_t i = 0; i < s->founds && !is_used; i++)
         found_fini(&s->found[i]);
     if (!is_used)
         carried_fini(&s->carried);
     candidates_fini(&c);
-    deltafs_close(x.dir);
+    index_close(&x);
     return is_used;
 }
 
@@ -331,14 +387,15 @@ void select_use_index(struct deltafs_select *s)
     struct bytes names = {{0}, 0};
     char folder[PATH_ROOM];
 
-    if (s->files || s->only.is_given || !(s->plan.where || s->plan.by) || s->reader->manifest.keys == KEYS_BYTES ||
+    if (s->only.is_given || !(s->plan.where || s->plan.by) || s->reader->manifest.keys == KEYS_BYTES ||
         s->plan.schema == NULL || s->begin == s->end)
         return;
     io_path_in(folder, s->reader->path, "%s", VALUE_INDEX_FOLDER);
     if (io_names(&s->reader->io, folder, &names, error_ignored()) != DELTAFS_OK)
         names.used = 0;
+    s->founds = s->files ? s->files->first[s->end] - s->files->first[s->begin] : s->end - s->begin;
     if (names.used > 0)
-        s->found = calloc(s->end - s->begin, sizeof *s->found);
+        s->found = calloc(s->founds, sizeof *s->found);
     int is_one = names.used > 0 && strlen((const char *)names.buffer.bytes) + 1 == names.used;
     if (s->found && (is_one || !index_choose(s, &names, 1)) && !index_choose(s, &names, 0)) {
         free(s->found);

@@ -181,8 +181,7 @@ void key_set_filter(struct key_set *s, const struct key_set *other, int is_in)
     s->count = n;
 }
 
-/* The first key whose partition is `partition` or above, of those that are by ranges its number `number` or above. */
-static size_t key_set_from(const struct key_set *s, uint32_t partition, uint64_t number)
+size_t key_set_from(const struct key_set *s, uint32_t partition, uint64_t number)
 {
     size_t low = 0, high = s->count;
 

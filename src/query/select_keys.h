@@ -33,6 +33,8 @@ struct set_key key_set_number(const struct manifest *m, uint64_t number);
 void key_set_own(struct key_set *s, struct set_key *keys, size_t n);
 void key_set_fini(struct key_set *s);
 
+/* Where the first key is whose partition is `partition` or above, of those its number `number` or above. */
+size_t key_set_from(const struct key_set *s, uint32_t partition, uint64_t number);
 int key_set_has(const struct key_set *s, const struct manifest *m, const struct deltafs_record *record);
 /* Keep the keys of `s` that are also in `other`, or are not. */
 void key_set_filter(struct key_set *s, const struct key_set *other, int is_in);

@@ -4,6 +4,7 @@
 #include "query/select.h"
 
 #define PASS_STEP   32 /* a loop of so many becomes vector instructions; divides BATCH */
+#define ROWS_BITS   40 /* a unit of files has fewer rows than two to this */
 #define FOUND_AHEAD 16 /* records of an index that are fetched into the processor's cache, since they lie anywhere */
 
 /* ---- Units ---- */
@@ -380,7 +381,7 @@ static int worker_unit(struct worker *w)
     uint64_t label = s->manifest->epoch[w->epoch].label;
     const struct deltafs_range range = {label, label};
     const struct manifest *m = s->manifest;
-    const struct key_set *found = s->found ? &s->found[w->epoch - s->begin].keys : NULL;
+    const struct key_set *found = s->found && !s->files ? &s->found[w->epoch - s->begin].keys : NULL;
     const struct key_set *only = found && found->is_given ? found : &s->only;
     int does_look = s->does_look && !only->is_given;
     struct error damage = {.status = DELTAFS_OK};
@@ -388,7 +389,8 @@ static int worker_unit(struct worker *w)
     if (!worker_is_mine(w) || (!only->is_given && w->unit % s->slices > 0))
         return DELTAFS_OK;
     w->error.status = DELTAFS_OK;
-    w->records = 0;
+    /* Rows of files may have the same key in several units of an epoch. */
+    w->records = s->files ? (uint64_t)w->unit << ROWS_BITS : 0;
     memset(w->is_sure, 0, sizeof w->is_sure);
     w->eval.block = NULL;
     w->eval.batch.n = 0;

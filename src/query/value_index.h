@@ -3,6 +3,10 @@
  * code of the expression's value, in the order of values; its value is the key of the record, and any columns that the
  * index carries.
  *
+ * That of an index of files is the same, at INDEX/by/NAME. It has an epoch for each table, whose label is that of the
+ * table's epoch in the index of files: so a file that is indexed again is another one. The value of a record is the
+ * number of the row, its key, and the columns.
+ *
  * An index never changes an answer. It says for each epoch, in an attribute, what was computed, so that it is not used
  * after the expression has become another; and an epoch in which it has another number of records is not used. Codes
  * are rounded, so the records that it finds are tested again. */
@@ -12,10 +16,12 @@
 #include <limits.h>
 #include "base/collective.h"
 #include "directory/format/manifest.h"
+#include "fileindex/fileindex_scan.h"
 #include "io/io_format.h"
 #include "query/columns.h"
 
 #define VALUE_INDEX_KEY   "source_key"  /* the first column of an index's records, */
+#define VALUE_INDEX_ROW   "source_row"  /* in front of that, if the records are rows of files, */
 #define VALUE_INDEX_MADE  "made_of"     /* and its attributes: the UUID of the directory, */
 #define VALUE_INDEX_VALUE "expression"  /* the text of the expression, */
 #define VALUE_INDEX_PRINT "fingerprint" /* and its fingerprint, from each epoch on that has been indexed */
@@ -86,11 +92,17 @@ DELTAFS_PRIVATE int deltafs_private_value_index_share(const deltafs_options *o, 
 struct value_index_maker {
     const struct value_index_ranks *ranks;
     const deltafs_options *options;
-    uint64_t epochs, records; /* of this rank: what was indexed */
+    uint64_t epochs, records; /* of this rank: what was indexed; tables are epochs, too */
 };
 
+/* Collective: all ranks must see the same, though others may change what is at `path` meanwhile. */
+int value_index_agree_on(const struct collective *group, const char *path, uint64_t value, struct error *e);
+/* Collective: the same as below, for an index of files; `opened`: the status of opening it. */
+int value_index_make_of_files(struct value_index_maker *m, deltafs_fileindex *files, int opened, const char *text,
+                              struct error *e);
+
 /* Collective: bring the index "NAME:EXPRESSION +COLUMN..." of the directory at `path` up to date; it becomes a computed
- * column, too. */
+ * column, too. Or that of the index of files at `path`, or of the file there. */
 DELTAFS_PRIVATE int deltafs_private_value_index_make(struct value_index_maker *m, const char *path, const char *text,
                                                      struct error *e);
 

@@ -132,6 +132,16 @@ int value_index_look(const char *of, const struct value_request *r, struct value
     return status;
 }
 
+int value_index_agree_on(const struct collective *group, const char *path, uint64_t value, struct error *e)
+{
+    uint64_t both[] = {value, ~value};
+    int status = collective_max(group, both, 2, e);
+
+    if (status == DELTAFS_OK && both[0] != ~both[1])
+        status = error_set(e, DELTAFS_ERR_BUSY, "%s: is being changed; index it again when that is done", path);
+    return status;
+}
+
 int value_index_agree(const struct collective *group, struct value_index_state *s, struct error *e)
 {
     uint64_t known[] = {(uint64_t)s->is_made, (uint64_t)s->has_epochs, s->last, (uint64_t)s->has_column};

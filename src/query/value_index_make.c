@@ -1,4 +1,4 @@
-/* Making value indexes. */
+/* Making value indexes of directories. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -239,17 +239,6 @@ static int making_discard(struct making *m, struct error *e)
     return dir_remove_own(path, e);
 }
 
-/* Collective: all ranks must see the same, though others may change the directory meanwhile. */
-static int making_agree(struct making *m, uint64_t value, struct error *e)
-{
-    uint64_t both[] = {value, ~value};
-    int status = collective_max(m->maker->ranks->group, both, 2, e);
-
-    if (status == DELTAFS_OK && both[0] != ~both[1])
-        status = error_set(e, DELTAFS_ERR_BUSY, "%s: is being changed; index it again when that is done", m->path);
-    return status;
-}
-
 /* Collective. */
 static int making_epoch(struct making *m, uint64_t label, struct error *e)
 {
@@ -259,7 +248,7 @@ static int making_epoch(struct making *m, uint64_t label, struct error *e)
     e->status = making_see(m, label, &print, &is_usable, e);
     int status = collective_agree(group, e);
     if (status == DELTAFS_OK)
-        status = making_agree(m, is_usable ? print : 0, e);
+        status = value_index_agree_on(group, m->path, is_usable ? print : 0, e);
     if (status != DELTAFS_OK || !is_usable)
         return status;
     status = making_records(m, label, e);
@@ -299,7 +288,7 @@ static int making_begin(struct making *m, const char *text, struct error *e)
 static int making_epochs(struct making *m, struct error *e)
 {
     const struct manifest *of = &m->reader->manifest;
-    int status = making_agree(m, of->epoch_count, e);
+    int status = value_index_agree_on(m->maker->ranks->group, m->path, of->epoch_count, e);
 
     for (size_t i = 0; i < of->epoch_count && status == DELTAFS_OK; i++)
         if (!m->state.has_epochs || of->epoch[i].label > m->state.last)
@@ -307,8 +296,7 @@ static int making_epochs(struct making *m, struct error *e)
     return status;
 }
 
-int deltafs_private_value_index_make(struct value_index_maker *maker, const char *path, const char *text,
-                                     struct error *e)
+static int make_of_directory(struct value_index_maker *maker, const char *path, const char *text, struct error *e)
 {
     struct making m = {.maker = maker, .path = path};
     int status = making_begin(&m, text, e);
@@ -328,5 +316,21 @@ int deltafs_private_value_index_make(struct value_index_maker *maker, const char
     value_request_fini(&m.request);
     buffer_fini(&m.keys);
     buffer_fini(&m.values);
+    return status;
+}
+
+int deltafs_private_value_index_make(struct value_index_maker *maker, const char *path, const char *text,
+                                     struct error *e)
+{
+    const struct collective *group = maker->ranks->group;
+    deltafs_fileindex *files = NULL;
+    int opened = deltafs_fileindex_open(path, maker->options, &files);
+    uint64_t has_files = opened != DELTAFS_ERR_NOT_FOUND;
+    int status = value_index_agree_on(group, path, has_files, e);
+
+    if (status == DELTAFS_OK)
+        status = has_files ? value_index_make_of_files(maker, files, opened, text, e)
+                           : make_of_directory(maker, path, text, e);
+    deltafs_fileindex_close(files);
     return status;
 }

@@ -15,7 +15,7 @@ struct index_job {
     /* Options. */
     int is_quiet, is_again, is_forget, is_compact;
     const char *index, *label; /* NULL: one index for each file, in it or beside it; labels from the files */
-    const char *by;            /* an index by value of a directory */
+    const char *by;            /* an index by value of a directory, or of an index of files */
     /* The job. */
     int rank, ranks;
     deltafs_options *options;
@@ -235,15 +235,17 @@ static int index_has_row_options(const struct index_job *ix, const struct comman
     return has;
 }
 
-/* Collective: index the records of a directory by value. */
+/* Collective: index the records of a directory by value, or the rows of an index of files. */
 static int index_by(struct index_job *ix, char **dirs, int n)
 {
     double start = progress_now();
     uint64_t epochs, records, all;
+    deltafs_fileindex *index = NULL;
     deltafs_dir *d = NULL;
-    int code = ranks_agree(target_open_records(text_path(dirs[0]), &d));
+    int code = ranks_agree(target_open_rows(text_path(dirs[0]), &index, &d)), has_rows = index != NULL;
 
     (void)n;
+    deltafs_fileindex_close(index);
     deltafs_close(d);
     if (code != EXIT_OK)
         return code;
@@ -252,9 +254,9 @@ static int index_by(struct index_job *ix, char **dirs, int n)
         return text_fail(text_exit_code(status), "index: %s", deltafs_errmsg(NULL));
     MPI_Reduce(&records, &all, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
     if (ix->rank == 0 && !ix->is_quiet)
-        text_say("%s: %" PRIu64 " record%s of %" PRIu64 " epoch%s indexed by %d rank%s, %.1f s", text_path(dirs[0]),
-                 all, text_plural(all), epochs, text_plural(epochs), ix->ranks, text_plural((uint64_t)ix->ranks),
-                 progress_now() - start);
+        text_say("%s: %" PRIu64 " %s%s of %" PRIu64 " %s%s indexed by %d rank%s, %.1f s", text_path(dirs[0]), all,
+                 has_rows ? "row" : "record", text_plural(all), epochs, has_rows ? "table" : "epoch",
+                 text_plural(epochs), ix->ranks, text_plural((uint64_t)ix->ranks), progress_now() - start);
     return EXIT_OK;
 }
 
@@ -268,7 +270,8 @@ static int index_check(struct index_job *ix, const struct command_call *c)
         return text_fail(EXIT_USAGE, "index: %s", deltafs_errmsg(NULL));
     if (ix->by && (files != 1 || ix->is_again || ix->is_forget || ix->is_compact || ix->label || ix->index ||
                    *cmd_option(ix->options, "key") != '\0' || *cmd_option(ix->options, "schema") != '\0'))
-        return text_fail(EXIT_USAGE, "index: --by takes one directory, and no options of files and their rows");
+        return text_fail(EXIT_USAGE,
+                         "index: --by takes one directory or index, and no options of files and their rows");
     if (ix->by)
         return EXIT_OK;
     ix->index = *cmd_option(ix->options, "index") != '\0' ? cmd_option(ix->options, "index") : NULL;
@@ -326,8 +329,8 @@ static const struct command_option options[] = {
     {"compact", 0, NULL, "free the space of replaced and forgotten files in INDEX; no file changes", NULL,
      offsetof(struct index_job, is_compact)},
     {"by", 0, "NAME:EXPR",
-     "a directory: which records have certain values of EXPR, for 'deltafs select'; ' +COLUMN'\n"
-     "                         behind it (several are allowed): columns that the index is to have, too",
+     "a directory, or INDEX: which records have certain values of EXPR, for 'deltafs select';\n"
+     "                         ' +COLUMN' behind it (several are allowed): columns that it is to have, too",
      cmd_parse_text, offsetof(struct index_job, by)},
     {"quiet", 'q', NULL, "no progress bar, no summary", NULL, offsetof(struct index_job, is_quiet)},
     {0}};

@@ -304,6 +304,58 @@ static void test_shares(void **state)
     oracles_free(file, 3);
 }
 
+/* Rows that should be handed out next. */
+struct some_rows {
+    const struct oracle *file;
+    const uint64_t *row;
+    size_t at;
+};
+
+static int some_check(const struct deltafs_row *row, void *arg)
+{
+    struct some_rows *w = arg;
+    uint8_t record[RECORD], value[RECORD - 8];
+
+    CHECK(row->row == w->row[w->at] && row->key == w->file->key[row->row]);
+    oracle_record(w->file, row->row, record);
+    memcpy(value, record, 4);
+    memset(value + 4, 0, 4); /* n is not wanted */
+    memcpy(value + 8, record + 16, 8);
+    CHECK(row->size == sizeof value && memcmp(row->value, value, sizeof value) == 0);
+    w->at++;
+    return 0;
+}
+
+/* Some rows alone: side by side, near to each other, far apart; more than are read at once. */
+static void test_some(void **state)
+{
+    static const uint64_t steps[] = {1, 2, 9, 500, 4000, 150000};
+    static const uint8_t wanted[] = {1, 0, 1};
+    struct rng r = rng_init(2618);
+    struct oracle file = oracle_make(&r, unit_path("some.1"), 1, 150000, 0);
+    uint64_t *row = malloc(file.rows * sizeof *row);
+    struct error e;
+    deltafs_fileindex *k;
+
+    (void)state;
+    assert_non_null(row);
+    write_and_index(NULL, &file);
+    CHECK_IS(deltafs_fileindex_open(file.path, NULL, &k), DELTAFS_OK);
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        const struct table_part part = {.end = file.rows, .count = 3, .wanted = wanted};
+        struct some_rows w = {.file = &file, .row = row};
+        size_t n = 0;
+        int stop = 0;
+        for (uint64_t at = rng_below(&r, steps[i]); at < file.rows; at += 1 + rng_below(&r, 2 * steps[i] - 1))
+            row[n++] = at;
+        CHECK_IS(fileindex_scan_rows(k, &part, row, n, some_check, &w, &stop, &e), DELTAFS_OK);
+        CHECK(w.at == n && n > 0);
+    }
+    CHECK_IS(deltafs_fileindex_close(k), DELTAFS_OK);
+    free(row);
+    oracles_free(&file, 1);
+}
+
 /* Each operation of a scan and of a select fails in turn: either all rows, or an error; then it works again. */
 static void test_fault(void **state)
 {
@@ -366,10 +418,10 @@ static void test_indexed_meanwhile(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_scan),    cmocka_unit_test(test_padding),
-                                       cmocka_unit_test(test_changed), cmocka_unit_test(test_shares),
-                                       cmocka_unit_test(test_many),    cmocka_unit_test(test_few_keys),
-                                       cmocka_unit_test(test_fault),   cmocka_unit_test(test_indexed_meanwhile)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_scan),   cmocka_unit_test(test_padding), cmocka_unit_test(test_changed),
+        cmocka_unit_test(test_shares), cmocka_unit_test(test_many),    cmocka_unit_test(test_few_keys),
+        cmocka_unit_test(test_some),   cmocka_unit_test(test_fault),   cmocka_unit_test(test_indexed_meanwhile)};
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) != 0;
 }

@@ -32,6 +32,19 @@ right() {
     expect 0 "$deltafs" verify "$1"
 }
 
+# by_value INDEX: an index by value finds the rows that a scan finds.
+by_value() {
+    "$deltafs" select "$1" --format keys >keys || fail select
+    condition="key < $(sed -n 10p keys) or key == 0" # an index does not help
+    "$deltafs" select "$1" --where "$condition" --format csv --explain >wanted 2>err || fail "select: $(cat err)"
+    says "index: none"
+    expect 0 index 2 --by 'id:key' "$1"
+    condition="key < $(sed -n 10p keys)"
+    "$deltafs" select "$1" --where "$condition" --format csv --explain >got 2>err || fail "select: $(cat err)"
+    says "index: id"
+    same wanted got "by value: $1"
+}
+
 # index RANKS ARGUMENT...
 index() {
     ranks=$1
@@ -57,6 +70,7 @@ for layout in vpic h5part openpmd compound big packed; do
         stdout_has "unchanged"
         right $layout.keys $layout $layout.1.h5 $layout.2.h5
         expect 0 index $ranks --key "$(key $layout)" $layout.2.h5
+        by_value $layout.keys
         right $layout.2.h5 $layout $layout.2.h5
         [ "$sum" = "$(sha256sum $layout.*.h5)" ] || fail "$layout: a file was changed"
     }

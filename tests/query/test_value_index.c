@@ -1,11 +1,14 @@
 /* Indexes by value that are written together with their directory: what is written when, and what is there after an
- * epoch, of the directory or of an index, has failed. */
+ * epoch, of the directory or of an index, has failed. And those of indexes of files, of which any operation fails. */
 #include <errno.h>
 #include <time.h>
 #include <unistd.h>
 #include <deltafs/deltafs_query.h>
+#include "query/value_index.h"
 #include "unit_help.h"
 #include "unit_io.h"
+#include "unit_kth.h"
+#include "unit_rows.h"
 
 #define RECORDS  1000
 #define PATIENCE 60 /* seconds, after which something is taken not to come */
@@ -213,13 +216,139 @@ static void test_several(void **state)
     CHECK(reads > 0 && is_used(path, reads));
 }
 
+/* ---- Indexes of files ---- */
+
+#define FILES     2
+#define FILE_ROWS 500
+
+static int open_index(void *ctx, int is_made, const char *path, const deltafs_options *options, deltafs_dir **out)
+{
+    (void)ctx;
+    return is_made ? deltafs_reopen(path, options, out) : deltafs_create(path, options, out);
+}
+
+/* Index the files by the key, which is the value that is known. */
+static int index_files(const char *path, uint64_t *tables)
+{
+    static const struct collective alone = COLLECTIVE_ALONE;
+    static const struct value_index_ranks ranks = {.group = &alone, .open = open_index};
+    struct value_index_maker m = {.ranks = &ranks};
+    struct error e = {.status = DELTAFS_OK};
+    int status = deltafs_private_value_index_make(&m, path, "half:key/2 +n", &e);
+
+    *tables = m.epochs;
+    return status;
+}
+
+/* The sum of the keys of rows that a select finds; `fields` "y": they are read from the files. *is_used: whether the
+ * index is. */
+static int sum_rows(const char *path, const char *fields, uint64_t *sum, int *is_used)
+{
+    const struct deltafs_select_options o = {.struct_size = sizeof o, .where = "key/2 < 2**61", .fields = fields};
+    const struct deltafs_record *row;
+    deltafs_fileindex *k = NULL;
+    deltafs_select *s = NULL;
+    size_t n = 1;
+    int status = deltafs_fileindex_open(path, NULL, &k);
+
+    *sum = 0;
+    if (status == DELTAFS_OK)
+        status = deltafs_select_open_fileindex(k, &o, &s);
+    *is_used = status == DELTAFS_OK && deltafs_select_index(s) != NULL;
+    while (status == DELTAFS_OK && n > 0) {
+        status = deltafs_select_next(s, &row, &n);
+        for (size_t i = 0; status == DELTAFS_OK && i < n; i++)
+            *sum += row[i].key;
+    }
+    deltafs_select_close(s);
+    deltafs_fileindex_close(k);
+    return status;
+}
+
+static void check_sums(const char *path, uint64_t wanted, int must_use)
+{
+    static const char *const fields[] = {"n", "y"};
+    uint64_t sum;
+    int is_used;
+
+    for (size_t i = 0; i < 2; i++) {
+        CHECK_IS(sum_rows(path, fields[i], &sum, &is_used), DELTAFS_OK);
+        CHECK(sum == wanted && (is_used || !must_use));
+    }
+}
+
+/* A new index of new files. Returns the sum. */
+static uint64_t make_files(const char *path, struct rng *r)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < FILES; i++) {
+        struct oracle file = oracle_make(r, unit_path("rows.%d", (int)i), i, FILE_ROWS, 0);
+        for (size_t k = 0; k < FILE_ROWS; k++)
+            sum += (file.key[k] = rng_below(r, UINT64_C(1) << 63)) < UINT64_C(1) << 62 ? file.key[k] : 0;
+        write_and_index(path, &file);
+        oracles_free(&file, 1);
+    }
+    return sum;
+}
+
+/* Each operation of the command fails: all rows are found then, and the command completes the index. */
+static void test_files_made(void **state)
+{
+    struct rng r = rng_init(2619);
+    const char *path = unit_path("files"), *by = unit_path("files/by/half");
+    const uint64_t wanted = make_files(path, &r);
+    uint64_t tables;
+    int failed = 1;
+
+    (void)state;
+    for (uint64_t i = 0; failed; i++) {
+        unit_kth_begin_default(i, EIO);
+        unit_kth_count(1);
+        int status = index_files(path, &tables);
+        unit_kth_count(0);
+        failed = unit_kth_end();
+        CHECK(failed || status == DELTAFS_OK);
+        check_sums(path, wanted, status == DELTAFS_OK);
+        CHECK_IS(index_files(path, &tables), DELTAFS_OK);
+        check_sums(path, wanted, 1);
+        if (failed)
+            CHECK_IS(deltafs_remove(by), DELTAFS_OK);
+    }
+    CHECK_IS(index_files(path, &tables), DELTAFS_OK);
+    CHECK_IS(tables, 0);
+}
+
+/* Each operation of a select fails: all rows, or an error. */
+static void test_files_read(void **state)
+{
+    struct rng r = rng_init(2620);
+    const char *path = unit_path("read");
+    const uint64_t wanted = make_files(path, &r);
+    uint64_t sum, tables, used = 0;
+    int failed = 1, is_used;
+
+    (void)state;
+    CHECK_IS(index_files(path, &tables), DELTAFS_OK);
+    CHECK_IS(tables, FILES);
+    for (uint64_t i = 0; failed; i++) {
+        unit_kth_begin_default(i, EIO);
+        unit_kth_count(1);
+        int status = sum_rows(path, "y", &sum, &is_used);
+        unit_kth_count(0);
+        failed = unit_kth_end();
+        CHECK(status != DELTAFS_OK || sum == wanted);
+        CHECK(failed || (status == DELTAFS_OK && is_used));
+        used += is_used == 0 && status == DELTAFS_OK;
+    }
+    CHECK(used > 0); /* times that the index could not be read, and the rows were found nevertheless */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_directory_fails),
-        cmocka_unit_test(test_index_fails),
-        cmocka_unit_test(test_several),
+        cmocka_unit_test(test_order),   cmocka_unit_test(test_directory_fails), cmocka_unit_test(test_index_fails),
+        cmocka_unit_test(test_several), cmocka_unit_test(test_files_made),      cmocka_unit_test(test_files_read),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown);

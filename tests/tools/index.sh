@@ -99,8 +99,6 @@ says "missing from the answer: epoch 300"
 mv "$work/dump.5.bin" "$work/dump.1000.bin" "$work/e"
 expect 3 "$deltafs" scan "$work/e/all"
 says "$work/e/all: an index, which has no records of its own"
-expect 3 mpi 2 "$deltafs_mpi" index --by 'twice:2*x' "$work/e/all"
-says "$work/e/all: an index, which has no records of its own"
 [ ! -s "$work/out" ] || fail "a scan shows what is inside an index"
 expect 3 "$deltafs" verify "$work/e/all"
 expect 0 index 2 --schema $schema --key id --skip 7 -o "$work/e/all" "$work"/e/dump.*.bin
