@@ -57,6 +57,7 @@ void registry_path_fini(struct registry_path *p)
 {
     free(p->folder);
     free(p->text);
+    *p = (struct registry_path){0};
 }
 
 int registry_path_init(struct registry_path *p, const char *text, struct error *e)

@@ -1,6 +1,5 @@
 /* Files of many chunks that several writers have written parts of: what collections, snapshots, merges and namespaces
  * on top keep of them. */
-#include <errno.h>
 #include <fcntl.h>
 #include "namespace/entry_format.h"
 #include "unit_namespace.h"
@@ -12,27 +11,6 @@ struct image {
     size_t size;
     uint8_t bytes[SIZE];
 };
-
-/* ---- Memory ---- */
-
-/* This program's own function: while it is armed, a chunk gets no memory. Sanitizers have theirs, and nothing fails. */
-static int is_armed;
-
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-void *__libc_memalign(size_t alignment, size_t n);
-
-int posix_memalign(void **out, size_t alignment, size_t n)
-{
-    void *bytes = is_armed ? NULL : __libc_memalign(alignment, n);
-
-    if (bytes)
-        *out = bytes;
-    return bytes ? 0 : ENOMEM;
-}
-#define FAILS DELTAFS_ERR_MEMORY
-#else
-#define FAILS DELTAFS_OK
-#endif
 
 static const char *named(const char *name)
 {
@@ -209,40 +187,9 @@ static void merged(void **state)
     CHECK_IS(deltafs_snapshot_paths_close(paths), DELTAFS_OK);
 }
 
-/* What a call could not change, for want of memory, stays as it was. (A chunk that was to be replaced read as zeros
- * then; and after a file could not be shortened, changed chunks behind its new end were lost.) */
-static void no_memory(void **state)
-{
-    static struct image image;
-    struct rng r = rng_of(4);
-    deltafs_namespace *ns = new_ns("memory");
-    deltafs_namespace_file *f;
-    uint8_t bytes[CHUNK_SIZE] = {1};
-    size_t got;
-
-    (void)state;
-    write_part(ns, "/f", &image, &r, 0, 3 * CHUNK_SIZE);
-    CHECK_IS(deltafs_namespace_commit(ns), DELTAFS_OK);
-    CHECK_IS(deltafs_namespace_file_open(ns, "/f", O_RDWR, 0, &f), DELTAFS_OK);
-    rng_fill(&r, image.bytes + 2 * CHUNK_SIZE, CHUNK_SIZE);
-    CHECK_IS(deltafs_namespace_file_write(f, 2 * CHUNK_SIZE, image.bytes + 2 * CHUNK_SIZE, CHUNK_SIZE), DELTAFS_OK);
-    is_armed = 1;
-    int written = deltafs_namespace_file_write(f, 0, bytes, sizeof bytes);
-    int shortened = deltafs_namespace_file_truncate(f, CHUNK_SIZE + CHUNK_SIZE * 3 / 4);
-    is_armed = 0;
-    CHECK_IS(written, FAILS);
-    CHECK_IS(shortened, FAILS);
-    if (FAILS != DELTAFS_OK)
-        check_image(ns, "/f", &image);
-    CHECK_IS(deltafs_namespace_file_read(f, 0, bytes, sizeof bytes, &got), DELTAFS_OK);
-    CHECK_IS(deltafs_namespace_file_close(f), DELTAFS_OK);
-    close_ns(ns);
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(collected), cmocka_unit_test(on_top), cmocka_unit_test(merged),
-                                       cmocka_unit_test(no_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(collected), cmocka_unit_test(on_top), cmocka_unit_test(merged)};
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
