@@ -150,8 +150,8 @@ static int names_check(const struct manifest *m, const struct deltafs_attribute 
 
     if (a->type != DELTAFS_ATTRIBUTE_EXPRESSION)
         return DELTAFS_OK;
-    if (m->schema[0] != '\0' && deltafs_schema_parse(m->schema, &schema) != DELTAFS_OK)
-        return error_set(e, DELTAFS_ERR_SCHEMA, "%s", deltafs_errmsg(NULL));
+    if (m->schema[0] != '\0' && error_of_call(deltafs_schema_parse(m->schema, &schema), e) != DELTAFS_OK)
+        return e->status;
     names.columns.schema = schema;
     int status = expr_parse(a->value, &x, e);
     if (status == DELTAFS_OK)

@@ -21,8 +21,8 @@ int carried_take(struct carried *c, const struct select_plan *p, const char *sch
     deltafs_schema *all = NULL;
 
     *c = (struct carried){0};
-    if (deltafs_schema_parse(schema, &all) != DELTAFS_OK)
-        return error_set(e, DELTAFS_ERR_SCHEMA, "%s", deltafs_errmsg(NULL));
+    if (error_of_call(deltafs_schema_parse(schema, &all), e) != DELTAFS_OK)
+        return e->status;
     c->has = calloc(size + 1, 1);
     c->column = calloc(deltafs_schema_count(all), sizeof *c->column);
     c->size = deltafs_schema_size(all) - before;

@@ -145,10 +145,12 @@ static int select_plan_check_rows(const struct select_plan *p, struct error *e)
 {
     deltafs_schema *schema = NULL;
 
-    if (p->text_size > 0 && deltafs_schema_parse((const char *)p->text.bytes, &schema) != DELTAFS_OK)
-        return error_set(e, DELTAFS_ERR_INVALID, "fields: %s", deltafs_errmsg(NULL));
+    int status = p->text_size > 0 ? deltafs_schema_parse((const char *)p->text.bytes, &schema) : DELTAFS_OK;
+
     deltafs_schema_destroy(schema);
-    return DELTAFS_OK;
+    if (status == DELTAFS_OK || status == DELTAFS_ERR_MEMORY)
+        return error_of_call(status, e);
+    return error_set(e, DELTAFS_ERR_INVALID, "fields: %s", deltafs_errmsg(NULL));
 }
 
 /* ---- All ---- */
@@ -164,8 +166,8 @@ int select_plan_make(struct select_plan *p, const struct manifest *m, const stru
     int status = DELTAFS_OK;
 
     *p = (struct select_plan){.manifest = m};
-    if (m->schema[0] != '\0' && deltafs_schema_parse(m->schema, &p->schema) != DELTAFS_OK)
-        return error_set(e, DELTAFS_ERR_SCHEMA, "%s", deltafs_errmsg(NULL));
+    if (m->schema[0] != '\0' && error_of_call(deltafs_schema_parse(m->schema, &p->schema), e) != DELTAFS_OK)
+        return e->status;
     if ((o->by != NULL) != (o->top > 0))
         status = error_set(e, DELTAFS_ERR_INVALID, "%s",
                            o->by ? "by needs top, the number of rows ('--top N' of a command)"

@@ -330,8 +330,8 @@ int deltafs_private_value_index_follow(deltafs_dir *d, const char *path, const c
         status = error_set(e, DELTAFS_ERR_INVALID, "%s: option index_by: there is no schema", path);
     if (status == DELTAFS_OK && dir_keys(d) == KEYS_BYTES)
         status = error_set(e, DELTAFS_ERR_INVALID, "%s: option index_by: keys are bytes; it needs numbers", path);
-    if (status == DELTAFS_OK && deltafs_schema_parse(dir_schema(d), &all->schema) != DELTAFS_OK)
-        status = error_set(e, DELTAFS_ERR_SCHEMA, "%s", deltafs_errmsg(NULL));
+    if (status == DELTAFS_OK)
+        status = error_of_call(deltafs_schema_parse(dir_schema(d), &all->schema), e);
     if (status == DELTAFS_OK)
         status = followers_take(all, text, e);
     e->status = status;

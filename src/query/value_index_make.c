@@ -65,8 +65,8 @@ static int making_open_source(struct making *m, struct error *e)
         return error_set(e, DELTAFS_ERR_MODE, "%s: its keys are bytes; an index by value needs numbers", m->path);
     if (of->schema[0] == '\0')
         return error_set(e, DELTAFS_ERR_MODE, "%s: has no schema, so there are no columns to index", m->path);
-    if (deltafs_schema_parse(of->schema, &m->schema) != DELTAFS_OK)
-        return error_set(e, DELTAFS_ERR_SCHEMA, "%s", deltafs_errmsg(NULL));
+    if (error_of_call(deltafs_schema_parse(of->schema, &m->schema), e) != DELTAFS_OK)
+        return e->status;
     return expr_parse(m->request.value, &m->value, e);
 }
 

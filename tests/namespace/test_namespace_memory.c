@@ -1,71 +1,9 @@
 /* Calls of namespaces and snapshots while there is no memory: they return DELTAFS_ERR_MEMORY, and what was there stays.
- *
- * This program's own functions stand in for the C library's. Sanitizers have theirs, and nothing fails. */
-#include <errno.h>
+ */
 #include <fcntl.h>
-#include <stdatomic.h>
 #include "namespace/entry_format.h"
+#include "unit_memory.h"
 #include "unit_namespace.h"
-
-/* ---- Allocations ---- */
-
-static _Atomic int is_armed;
-static _Atomic uint64_t count;
-static uint64_t at;         /* the allocation that fails, */
-static size_t least_failed; /* or all of so many bytes; 0: none */
-
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define FAILS DELTAFS_ERR_MEMORY
-
-void *__libc_malloc(size_t n);
-void *__libc_calloc(size_t n, size_t size);
-void *__libc_realloc(void *old, size_t n);
-void *__libc_memalign(size_t alignment, size_t n);
-
-static int is_refused(size_t n)
-{
-    if (!is_armed)
-        return 0;
-    int is = least_failed > 0 ? n >= least_failed : count == at;
-    count++;
-    errno = is ? ENOMEM : errno;
-    return is;
-}
-
-void *malloc(size_t n)
-{
-    return is_refused(n) ? NULL : __libc_malloc(n);
-}
-
-void *calloc(size_t n, size_t size)
-{
-    return is_refused(n * size) ? NULL : __libc_calloc(n, size);
-}
-
-void *realloc(void *old, size_t n)
-{
-    return is_refused(n) ? NULL : __libc_realloc(old, n);
-}
-
-int posix_memalign(void **out, size_t alignment, size_t n)
-{
-    void *bytes = is_refused(n) ? NULL : __libc_memalign(alignment, n);
-
-    if (bytes)
-        *out = bytes;
-    return bytes ? 0 : ENOMEM;
-}
-#else
-#define FAILS DELTAFS_OK
-#endif
-
-static void arm(uint64_t k, size_t least)
-{
-    at = k;
-    least_failed = least;
-    count = 0;
-    is_armed = 1;
-}
 
 /* ---- Files ---- */
 
@@ -98,11 +36,11 @@ static void files(void **state)
         CHECK_IS(deltafs_namespace_file_open(ns, "/f", O_RDWR, 0, &f), DELTAFS_OK);
         rng_fill(&r, bytes + 2 * CHUNK_SIZE, CHUNK_SIZE);
         CHECK_IS(deltafs_namespace_file_write(f, 2 * CHUNK_SIZE, bytes + 2 * CHUNK_SIZE, CHUNK_SIZE), DELTAFS_OK);
-        arm(0, CHUNK_SIZE / 2);
+        unit_memory_fail_large(CHUNK_SIZE / 2);
         int status = is_write ? deltafs_namespace_file_write(f, 0, other, sizeof other)
                               : deltafs_namespace_file_truncate(f, CHUNK_SIZE * 7 / 4);
-        is_armed = 0;
-        CHECK_IS(status, FAILS);
+        unit_memory_end();
+        CHECK_IS(status, UNIT_MEMORY_FAILS ? DELTAFS_ERR_MEMORY : DELTAFS_OK);
         if (status != DELTAFS_OK)
             check_bytes(f, bytes, sizeof bytes);
         CHECK_IS(deltafs_namespace_file_close(f), DELTAFS_OK);
@@ -147,10 +85,9 @@ static void fail_each(int (*call)(void), unsigned pins)
     int has_failed = 1;
 
     for (uint64_t k = 0; has_failed; k++) {
-        arm(k, 0);
+        unit_memory_fail_at(k);
         int status = call();
-        is_armed = 0;
-        has_failed = FAILS != DELTAFS_OK && count > k;
+        has_failed = unit_memory_end();
         CHECK(status == DELTAFS_OK || (has_failed && status == DELTAFS_ERR_MEMORY));
         CHECK(status != DELTAFS_OK || has_snapshot("new"));
         if (has_snapshot("new"))
