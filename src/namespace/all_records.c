@@ -103,3 +103,19 @@ int version_is_same_entry(const struct version *a, const struct version *b)
     return id_is_same(&x->inode.id, &y->inode.id) && id_is_same(&x->parent, &y->parent) &&
            x->name_size == y->name_size && memcmp(x->name, y->name, x->name_size) == 0;
 }
+
+int all_records_is_newest(const struct all_records *a, const struct version *v)
+{
+    for (const struct version *w = a->version; w < a->version + a->versions; w++)
+        if (w->entry.inode.stamp > v->entry.inode.stamp && version_is_same_entry(v, w))
+            return 0;
+    return 1;
+}
+
+int all_records_is_last(const struct all_records *a, const struct version *v)
+{
+    for (const struct version *w = v + 1; w < a->version + a->versions; w++)
+        if (w->entry.inode.stamp == v->entry.inode.stamp && version_is_same_entry(v, w))
+            return 0;
+    return all_records_is_newest(a, v);
+}

@@ -29,5 +29,9 @@ int all_records_next(struct all_records *a, struct error *e);
 
 /* Whether both are states of the same entry, under the same name. */
 int version_is_same_entry(const struct version *a, const struct version *b);
+/* Whether no version of the same entry is newer. Of several with the same stamp, which say the same, only the last is
+ * `is_last`. */
+int all_records_is_newest(const struct all_records *a, const struct version *v);
+int all_records_is_last(const struct all_records *a, const struct version *v);
 
 #endif

@@ -5,10 +5,12 @@
  * It begins only if no view is open (view.h). One that is opened meanwhile finds what the namespace has now.
  *
  * All records of all tables are read, in the order of their keys, so that those of one name come together. A record of
- * a file is needed if it is the newest of its entry now, or of its table at the limit of a pin. Of these the places of
- * chunks are collected. Then the data of each table loses the chunks that have no such place: if that are all, it is
- * removed; if it is a quarter or more, the others are copied to new data beside it, and the two exchange their names.
- * Tables of which all entries were compacted, and which no pin needs, are removed.
+ * a file is needed if it is the newest of its entry now, or in a layer of a pin. What is needed then was needed at each
+ * collection before, so its bytes are there: a layer has all records that its namespace had at an earlier collection,
+ * or newer ones. Of the records that are needed the places of chunks are collected. Then the data of each table loses
+ * the chunks that have no such place: if that are all, it is removed; if it is a quarter or more, the others are copied
+ * to new data beside it, and the two exchange their names. Tables of which all entries were compacted, and which no pin
+ * needs, are removed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +18,6 @@
 #include <sys/stat.h>
 #include "base/collective.h"
 #include "base/number.h"
-#include "base/sized.h"
 #include "directory/dir.h"
 #include "io/lease.h"
 #include "namespace/all_records.h"
@@ -36,7 +37,7 @@ struct collection {
     struct all_records records;
     struct entry_id *place; /* that are needed */
     size_t places, place_room;
-    struct deltafs_namespace_collected result;
+    struct deltafs_namespace_collected *result;
 };
 
 /* ---- Places ---- */
@@ -72,24 +73,26 @@ static void sort_places(struct collection *c)
 
 /* ---- What is needed ---- */
 
-/* Whether no version is newer, of those of the same entry in any table, or in the same table up to a limit. */
-static int is_newest(const struct collection *c, const struct version *v, int is_any_table, uint64_t limit)
+/* Whether a layer has a version, and none of the same entry that is newer. */
+static int layer_needs(const struct collection *c, const struct pin_layer *layer, const struct version *v)
 {
+    const struct table *table = c->tables.table;
+
+    if (!pin_layer_has(&c->pins, layer, table[v->table].number, v->label))
+        return 0;
     for (const struct version *w = c->records.version; w < c->records.version + c->records.versions; w++)
-        if (w->entry.inode.stamp > v->entry.inode.stamp &&
-            (is_any_table || (w->table == v->table && w->label <= limit)) && version_is_same_entry(v, w))
+        if (w->entry.inode.stamp > v->entry.inode.stamp && version_is_same_entry(v, w) &&
+            pin_layer_has(&c->pins, layer, table[w->table].number, w->label))
             return 0;
     return 1;
 }
 
 static int is_needed(const struct collection *c, const struct version *v)
 {
-    uint64_t table = c->tables.table[v->table].number;
-
-    if (is_newest(c, v, 1, 0))
+    if (all_records_is_newest(&c->records, v))
         return 1;
-    for (const struct layer_table *p = c->pins.table; p < c->pins.table + c->pins.count; p++)
-        if (p->number == table && p->from < v->label && p->limit >= v->label && is_newest(c, v, 0, p->limit))
+    for (const struct pin_layer *l = c->pins.layer; l < c->pins.layer + c->pins.layers; l++)
+        if (layer_needs(c, l, v))
             return 1;
     return 0;
 }
@@ -103,17 +106,6 @@ static int is_own(const struct collection *c, uint64_t table)
     return 0;
 }
 
-/* The places of a version. If it is not the newest of all, an earlier collection may have removed them, before a
- * snapshot was published that has its record, and a newer one of another table. */
-static int note_places(struct collection *c, const struct version *v)
-{
-    const struct inode *i = &v->entry.inode;
-    int is_there = is_newest(c, v, 1, 0),
-        status = is_there ? DELTAFS_OK : tables_has_chunk(&c->tables, &i->data, &is_there, &c->call->error);
-
-    return status == DELTAFS_OK && is_there ? tables_each_place(&c->tables, i, add_place, c, &c->call->error) : status;
-}
-
 static int note_versions(struct collection *c)
 {
     int status = DELTAFS_OK;
@@ -123,7 +115,7 @@ static int note_versions(struct collection *c)
         const struct inode *i = &v->entry.inode;
         if (i->type != ENTRY_FILE || i->size == 0 || !is_own(c, i->data.table) || !is_needed(c, v))
             continue;
-        status = note_places(c, v);
+        status = tables_each_place(&c->tables, i, add_place, c, &c->call->error);
     }
     return status;
 }
@@ -156,11 +148,9 @@ static int copy_chunks(struct collection *c, deltafs_dir *from, const struct ent
     for (size_t i = 0; i < count && status == DELTAFS_OK; i++) {
         deltafs_records *records = NULL;
         status = error_of_call(deltafs_get(from, place[i].number, NULL, &records), e);
-        /* One that was removed before a snapshot was published: another table has newer bytes. */
-        if (status == DELTAFS_ERR_NOT_FOUND) {
-            status = DELTAFS_OK;
-            continue;
-        }
+        if (status == DELTAFS_ERR_NOT_FOUND)
+            status = error_set(e, DELTAFS_ERR_DAMAGED, "%s: the bytes of a file, with the key %llu, are missing", path,
+                               (unsigned long long)place[i].number);
         if (status == DELTAFS_OK)
             status = error_of_call(
                 deltafs_append(to, place[i].number, records->record[0].value, records->record[0].size), e);
@@ -229,8 +219,8 @@ static int collect_data(struct collection *c, const char *path, uint64_t table)
         status = error_of_call(deltafs_remove(path), &c->call->error);
     if (status == DELTAFS_OK && count > 0)
         status = bytes_of(c, path, &after);
-    c->result.bytes_before += before;
-    c->result.bytes_after += after;
+    c->result->bytes_before += before;
+    c->result->bytes_after += after;
     return status;
 }
 
@@ -297,7 +287,7 @@ static int remove_table(struct collection *c, const char *path, uint64_t limit)
     deltafs_close(dir);
     if (status != DELTAFS_OK || label > limit)
         return status;
-    c->result.bytes_before += stored;
+    c->result->bytes_before += stored;
     return dir_remove_own(path, e);
 }
 
@@ -346,8 +336,8 @@ static int collect(struct collection *c)
         status = remove_rest(c);
     if (status == DELTAFS_OK)
         status = pins_read(&c->call->io, c->path, &c->pins, &c->call->error);
-    c->result.pins = c->pins.pins;
-    c->result.is_kept = c->pins.keep_all;
+    c->result->pins = c->pins.pins;
+    c->result->is_kept = c->pins.keep_all;
     if (status != DELTAFS_OK || c->pins.keep_all)
         return status;
     status = tables_init_all(&c->tables, &c->call->io, c->path, c->call->options, &c->call->error);
@@ -378,23 +368,19 @@ static int collect_alone(struct collection *c)
     return error_first(status, lease_drop(&lease, error_after(status, e)));
 }
 
-int deltafs_namespace_collect(const char *path, struct deltafs_namespace_collected *out)
+static int collect_path(struct snapshot_call *call, const char *path, void *result)
 {
-    static const char name[] = "deltafs_namespace_collect";
-    struct snapshot_call call;
-    struct collection c = {.call = &call, .result.struct_size = sizeof c.result};
+    struct collection c = {.call = call, .path = path, .result = result};
+    int status = collect_alone(&c);
 
-    if (!path || !*path)
-        return snapshot_no_argument(name, "path");
-    char *absolute = snapshot_path(path);
-    c.path = absolute;
-    int status = snapshot_call_begin(&call);
-    if (status == DELTAFS_OK)
-        status = absolute ? collect_alone(&c) : error_no_memory(&call.error, strlen(path), "a path");
-    if (status == DELTAFS_OK && out)
-        status = sized_fill(out, &c.result, sizeof c.result, name, &call.error);
     pins_fini(&c.pins);
     free(c.place);
-    free(absolute);
-    return snapshot_call_end(&call, status);
+    return status;
+}
+
+int deltafs_namespace_collect(const char *path, struct deltafs_namespace_collected *out)
+{
+    struct deltafs_namespace_collected result = {.struct_size = sizeof result};
+
+    return snapshot_call_on("deltafs_namespace_collect", path, collect_path, &result, sizeof result, out);
 }

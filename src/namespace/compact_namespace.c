@@ -6,7 +6,6 @@
  * the same time each is complete, and the last one's file is in effect. */
 #include <stdlib.h>
 #include <string.h>
-#include "base/sized.h"
 #include "namespace/all_records.h"
 #include "namespace/compacted.h"
 #include "namespace/head.h"
@@ -22,7 +21,7 @@ struct compaction {
     struct own_table own;
     struct all_records records;
     struct compacted compacted;
-    struct deltafs_namespace_compacted result;
+    struct deltafs_namespace_compacted *result;
 };
 
 /* How many tables have entries, of which *epochs is the number of commits. */
@@ -42,28 +41,18 @@ static size_t count_tables(const struct tables *t, uint64_t *epochs)
 
 /* ---- Writing ---- */
 
-/* Whether no version of the entry counts more: a newer one, or of those with the same stamp the last. */
-static int is_newest(const struct all_records *a, const struct version *v)
-{
-    for (const struct version *w = a->version; w < a->version + a->versions; w++)
-        if ((w->entry.inode.stamp > v->entry.inode.stamp || (w->entry.inode.stamp == v->entry.inode.stamp && w > v)) &&
-            version_is_same_entry(v, w))
-            return 0;
-    return 1;
-}
-
 static int write_newest(struct compaction *c)
 {
     const struct all_records *a = &c->records;
     int status = DELTAFS_OK;
 
     for (const struct version *v = a->version; v < a->version + a->versions && status == DELTAFS_OK; v++) {
-        if (!is_newest(a, v))
+        if (!all_records_is_last(a, v))
             continue;
         status = error_of_call(deltafs_append(c->own.dir, a->key, a->bytes.bytes + v->at, v->size), &c->call->error);
-        c->result.entries++;
+        c->result->entries++;
     }
-    c->result.records += a->versions;
+    c->result->records += a->versions;
     return status;
 }
 
@@ -107,7 +96,7 @@ static int compact_tables(struct compaction *c)
     int status = tables_init(&c->tables, &c->call->io, c->path, 0, &none, c->call->options, e);
 
     if (status == DELTAFS_OK)
-        c->result.tables = count_tables(&c->tables, &epochs);
+        c->result->tables = count_tables(&c->tables, &epochs);
     if (status == DELTAFS_OK)
         status = note_tables(c);
     if (status == DELTAFS_OK)
@@ -151,21 +140,16 @@ static int compact(struct compaction *c)
 
 /* ---- Public function ---- */
 
+static int compact_path(struct snapshot_call *call, const char *path, void *result)
+{
+    struct compaction c = {.call = call, .path = path, .result = result};
+
+    return compact(&c);
+}
+
 int deltafs_namespace_compact(const char *path, struct deltafs_namespace_compacted *out)
 {
-    static const char name[] = "deltafs_namespace_compact";
-    struct snapshot_call call;
-    struct compaction c = {.call = &call, .result.struct_size = sizeof c.result};
+    struct deltafs_namespace_compacted result = {.struct_size = sizeof result};
 
-    if (!path || !*path)
-        return snapshot_no_argument(name, "path");
-    char *absolute = snapshot_path(path);
-    c.path = absolute;
-    int status = snapshot_call_begin(&call);
-    if (status == DELTAFS_OK)
-        status = absolute ? compact(&c) : error_no_memory(&call.error, strlen(path), "a path");
-    if (status == DELTAFS_OK && out)
-        status = sized_fill(out, &c.result, sizeof c.result, name, &call.error);
-    free(absolute);
-    return snapshot_call_end(&call, status);
+    return snapshot_call_on("deltafs_namespace_compact", path, compact_path, &result, sizeof result, out);
 }

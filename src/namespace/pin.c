@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 #include "base/memory.h"
+#include "base/number.h"
 #include "namespace/entry_format.h"
 #include "namespace/pin.h"
 
@@ -31,6 +32,8 @@ static int write_lines(struct io_file *file, const struct layer *of, const struc
     for (size_t i = 0; of && i < layers->count; i++) {
         const struct layer *layer = &layers->layer[i];
         int is = layer->path && memcmp(layer->uuid, of->uuid, sizeof of->uuid) == 0;
+        if (is && status == DELTAFS_OK)
+            status = textlog_append(file, &size, 0, e, "Layer");
         for (size_t k = 0; is && k < layer->tables; k++)
             if (status == DELTAFS_OK)
                 status = layer_table_write(&layer->table[k], file, &size, e);
@@ -128,20 +131,34 @@ struct reading {
     struct io *io;
     const char *path;
     struct pins *pins;
+    size_t layers; /* of the pins before this one */
     int has_end;
 };
+
+static int take_layer(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
+{
+    struct pins *p = ((struct reading *)arg)->pins;
+    int status = memory_extend(NULL, &p->layer, p->layers, &p->layer_room, sizeof *p->layer, "pins", e);
+
+    if (status == DELTAFS_OK)
+        p->layer[p->layers++] = (struct pin_layer){.first = p->count};
+    return status == DELTAFS_OK ? textlog_skip(arg, fields, path, offset, e) : status;
+}
 
 static int take_table(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
 {
     struct reading *r = arg;
+    struct pins *p = r->pins;
     struct layer_table t;
 
-    if (layer_table_take(fields, &t) != 0)
+    if (layer_table_take(fields, &t) != 0 || p->layers == r->layers ||
+        (p->layer[p->layers - 1].count > 0 && t.number <= p->table[p->count - 1].number))
         return error_damaged(e, path, offset, "a table of a pin is malformed");
-    int status =
-        memory_extend(NULL, &r->pins->table, r->pins->count, &r->pins->room, sizeof *r->pins->table, "pins", e);
-    if (status == DELTAFS_OK)
-        r->pins->table[r->pins->count++] = t;
+    int status = memory_extend(NULL, &p->table, p->count, &p->room, sizeof *p->table, "pins", e);
+    if (status != DELTAFS_OK)
+        return status;
+    p->table[p->count++] = t;
+    p->layer[p->layers - 1].count++;
     return status;
 }
 
@@ -155,8 +172,8 @@ static int take_end(void *arg, const char *fields, const char *path, uint64_t of
 
 static int take_line(void *arg, char *line, const char *path, uint64_t offset, struct error *e)
 {
-    static const struct textlog_word words[] = {
-        {"Deltafs", textlog_skip}, {"Pin", textlog_skip}, {"Table", take_table}, {"End", take_end}, {NULL, NULL}};
+    static const struct textlog_word words[] = {{"Deltafs", textlog_skip}, {"Pin", textlog_skip}, {"Layer", take_layer},
+                                                {"Table", take_table},     {"End", take_end},     {NULL, NULL}};
 
     return textlog_take(words, arg, line, path, offset, e);
 }
@@ -174,6 +191,7 @@ static int read_pin(void *arg, const char *name, struct error *e)
     if (status != DELTAFS_OK)
         return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status; /* it was just removed */
     r->has_end = 0;
+    r->layers = r->pins->layers;
     r->pins->pins++;
     status = io_file_finish(&file, textlog_read(&file, NULL, take_line, r, &end, e), e);
     r->pins->keep_all |= !r->has_end;
@@ -194,5 +212,14 @@ int pins_read(struct io *io, const char *path, struct pins *out, struct error *e
 void pins_fini(struct pins *p)
 {
     free(p->table);
+    free(p->layer);
     *p = (struct pins){0};
+}
+
+int pin_layer_has(const struct pins *p, const struct pin_layer *layer, uint64_t number, uint64_t label)
+{
+    const struct layer_table *table = p->table + layer->first;
+    size_t i = layer->count > 0 ? number_position(&table->number, layer->count, sizeof *table, number) : 0;
+
+    return i < layer->count && table[i].number == number && label > table[i].from && label <= table[i].limit;
 }

@@ -2,7 +2,8 @@
  * of the namespace, PIN.UUID, with the UUID of that snapshot or namespace:
  *     Deltafs version=1 uuid=UUID
  *     Pin time=T holder=TEXT
- *     Table number=N limit=LABEL       for each table, as it is in one of the layers
+ *     Layer                            for each of the layers that are this namespace,
+ *     Table number=N limit=LABEL       and behind it for each of its tables, by number
  *     End
  * One without the line End keeps all: it is written before it is known what the snapshot consists of. */
 #ifndef DELTAFS_NAMESPACE_PIN_H
@@ -28,12 +29,18 @@ int pin_remove_layers(struct io *io, const uint8_t uuid[16], const struct layers
 
 /* All pins of a namespace. */
 struct pins {
-    struct layer_table *table;
+    struct layer_table *table; /* of all layers */
     size_t count, room;
+    struct pin_layer {
+        size_t first, count; /* tables */
+    } * layer;
+    size_t layers, layer_room;
     size_t pins;
     int keep_all; /* one of them keeps all */
 };
 int pins_read(struct io *io, const char *path, struct pins *out, struct error *e);
 void pins_fini(struct pins *p);
+/* Whether a layer has the epoch with this label of a table. */
+int pin_layer_has(const struct pins *p, const struct pin_layer *layer, uint64_t number, uint64_t label);
 
 #endif

@@ -50,6 +50,22 @@ uint64_t snapshot_time(void)
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
+int snapshot_call_on(const char *call, const char *path, snapshot_call_fn *fn, void *result, size_t size, void *out)
+{
+    struct snapshot_call c;
+
+    if (!path || !*path)
+        return snapshot_no_argument(call, "path");
+    char *absolute = snapshot_path(path);
+    int status = snapshot_call_begin(&c);
+    if (status == DELTAFS_OK)
+        status = absolute ? fn(&c, absolute, result) : error_no_memory(&c.error, strlen(path), "a path");
+    if (status == DELTAFS_OK && out)
+        status = sized_fill(out, result, size, call, &c.error);
+    free(absolute);
+    return snapshot_call_end(&c, status);
+}
+
 /* ---- Publishing ---- */
 
 /* Add a table as it is now. One that has no entry may have the bytes of a file whose entry is in another table. */

@@ -15,6 +15,10 @@ struct snapshot_call {
 int snapshot_call_begin(struct snapshot_call *c);
 /* Leaves the message with the thread; returns the status. */
 int snapshot_call_end(struct snapshot_call *c, int status);
+/* A call for the namespace at `path`: `fn` does it, with the path from the root, and fills the `size` bytes of
+ * `result`, which `out` gets (NULL: nobody). */
+typedef int snapshot_call_fn(struct snapshot_call *c, const char *path, void *result);
+int snapshot_call_on(const char *call, const char *path, snapshot_call_fn *fn, void *result, size_t size, void *out);
 int snapshot_no_argument(const char *call, const char *argument);
 /* Open several snapshots as one, for reading. */
 int snapshot_open_view(struct snapshot_call *c, size_t count, const char *const *snapshots, int policy,

@@ -459,16 +459,6 @@ static int find_chunk(struct tables *t, const struct entry_id *place, deltafs_re
     return status;
 }
 
-int tables_has_chunk(struct tables *t, const struct entry_id *place, int *has_it, struct error *e)
-{
-    deltafs_records *records = NULL;
-    int status = find_chunk(t, place, &records, e);
-
-    deltafs_records_destroy(records);
-    *has_it = status == DELTAFS_OK;
-    return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
-}
-
 int tables_read_chunk(struct tables *t, const struct entry_id *place, size_t room, void *bytes, size_t *got,
                       struct error *e)
 {

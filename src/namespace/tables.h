@@ -75,8 +75,6 @@ int tables_get(struct tables *t, const struct entry_name *name, tables_fn *fn, v
 /* Put all that the tables have of a name into its node. */
 int tables_load(struct tables *t, struct name_table *names, struct name_node *node, struct error *e);
 
-/* Whether there is a chunk at a place. */
-int tables_has_chunk(struct tables *t, const struct entry_id *place, int *has_it, struct error *e);
 /* Read a chunk of a file's bytes, *got of them, at most `room`. */
 int tables_read_chunk(struct tables *t, const struct entry_id *place, size_t room, void *bytes, size_t *got,
                       struct error *e);

@@ -303,7 +303,7 @@ static void make_namespace(const char *folder)
         "Layer uuid=" UUID "1 inputs= path=/a ~00000000\nTable number=0x0000000000000007 limit=9 ~00000000\n"
         "Layer uuid=" UUID "2 inputs=0 path=/b ~00000000\nTable number=0x0000000000000008 limit=0 ~00000000\n"
         "Layer policy=newest inputs=0,1 ~00000000\n",
-        "\7Deltafs version=1 uuid=" UUID "1 ~00000000\nPin time=5 holder=/r@s ~00000000\n"
+        "\7Deltafs version=1 uuid=" UUID "1 ~00000000\nPin time=5 holder=/r@s ~00000000\nLayer ~00000000\n"
         "Table number=0x0000000000000007 limit=9 from=5 ~00000000\nEnd ~00000000\n",
         "\11Deltafs version=1 uuid=" UUID "1 ~00000000\nCompacted table=0x0000000000000009 limit=9 ~00000000\n"
         "Table number=0x0000000000000008 limit=7 ~00000000\nTable number=0x0000000000000007 limit=8 ~00000000\n"};

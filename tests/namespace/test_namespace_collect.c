@@ -1,0 +1,196 @@
+/* Collection frees what it should and keeps what it must: several writers, each with a table, overwrite files again and
+ * again; snapshots are published and withdrawn, tables compacted, and all is collected. After each collection every
+ * snapshot has its bytes, and the data of each table has the chunks that a view has, and at most a quarter more. */
+#include <fcntl.h>
+#include "namespace/namespace.h"
+#include "unit_namespace.h"
+
+#define WRITERS   3
+#define FILES     6
+#define SNAPSHOTS 3
+#define ROUNDS    40
+#define SIZE_MOST 600000 /* three chunks, and the list of them */
+
+/* What a file has follows from a number. */
+struct view {
+    int is_there;
+    uint64_t file[FILES]; /* its numbers */
+};
+
+static struct view now, snapshot[SNAPSHOTS];
+static struct entry_id needed[(SNAPSHOTS + 1) * FILES * 4];
+static size_t needs;
+
+static size_t fill(uint64_t number, uint8_t *bytes)
+{
+    struct rng r = rng_of(number);
+    size_t size = number % 4 == 0 ? SIZE_MOST : 10 + number % 50;
+
+    rng_fill(&r, bytes, size);
+    return size;
+}
+
+static const char *name_of(char text[8], size_t i)
+{
+    snprintf(text, 8, "/f%zu", i);
+    return text;
+}
+
+static const char *snapshot_name(size_t i)
+{
+    return unit_path("registry@s%zu", i);
+}
+
+static void write_file(deltafs_namespace *ns, size_t i, uint64_t number)
+{
+    static uint8_t bytes[SIZE_MOST];
+    char name[8];
+    size_t size = fill(number, bytes);
+    deltafs_namespace_file *f;
+
+    CHECK_IS(deltafs_namespace_file_open(ns, name_of(name, i), O_WRONLY | O_CREAT | O_TRUNC, 0644, &f), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_file_write(f, 0, bytes, size), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_file_close(f), DELTAFS_OK);
+    now.file[i] = number;
+}
+
+/* They have it open at the same time; of a file that two have written, the later is the newer. */
+static void write_round(struct rng *r, const char *path, uint64_t round)
+{
+    deltafs_namespace *ns[WRITERS];
+
+    for (size_t i = 0; i < WRITERS; i++)
+        ns[i] = open_ns(path, O_RDWR);
+    for (uint64_t i = 0; i < 4; i++)
+        write_file(ns[rng_below(r, WRITERS)], rng_below(r, FILES), round * 4 + i + 1);
+    for (size_t i = 0; i < WRITERS; i++)
+        close_ns(ns[i]);
+}
+
+static int add_place(void *arg, const struct entry_id *place, struct error *e)
+{
+    (void)arg;
+    (void)e;
+    for (size_t i = 0; i < needs; i++)
+        if (id_is_same(&needed[i], place))
+            return DELTAFS_OK;
+    needed[needs++] = *place;
+    return DELTAFS_OK;
+}
+
+/* All files of a view have their bytes; adds where these are. */
+static void check_view(const char *path, const struct view *v)
+{
+    static uint8_t want[SIZE_MOST], bytes[SIZE_MOST + 1];
+    deltafs_namespace *ns = open_ns(path, O_RDONLY);
+    deltafs_namespace_file *f;
+    struct found found;
+    char name[8];
+    size_t got;
+
+    for (size_t i = 0; i < FILES; i++) {
+        size_t size = fill(v->file[i], want);
+        CHECK_IS(deltafs_namespace_file_open(ns, name_of(name, i), O_RDONLY, 0, &f), DELTAFS_OK);
+        CHECK_IS(deltafs_namespace_file_read(f, 0, bytes, sizeof bytes, &got), DELTAFS_OK);
+        CHECK(got == size && memcmp(bytes, want, size) == 0);
+        CHECK_IS(deltafs_namespace_file_close(f), DELTAFS_OK);
+        CHECK_IS(walk_to_existing(ns, &ns->walk, name, 0, &found), DELTAFS_OK);
+        CHECK_IS(tables_each_place(&ns->tables, &found.inode, add_place, NULL, &ns->error), DELTAFS_OK);
+    }
+    close_ns(ns);
+}
+
+static void check_data(const char *path, uint64_t table)
+{
+    struct deltafs_stat stat = {.struct_size = sizeof stat};
+    char data[PATH_ROOM];
+    deltafs_dir *d = NULL;
+    uint64_t count = 0;
+    int status = deltafs_open(table_path(data, path, table, TABLE_DATA), NULL, &d);
+
+    for (size_t i = 0; i < needs; i++)
+        count += needed[i].table == table;
+    CHECK(status == DELTAFS_OK || (status == DELTAFS_ERR_NOT_FOUND && count == 0));
+    if (status != DELTAFS_OK)
+        return;
+    CHECK_IS(deltafs_stat(d, &stat), DELTAFS_OK);
+    CHECK(count > 0 && stat.records >= count);
+    CHECK(stat.records - count <= stat.records / 4);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
+static void check_all(const char *path)
+{
+    uint64_t *number = NULL;
+    struct io io = io_default();
+    struct error e;
+    size_t count = 0;
+
+    needs = 0;
+    CHECK_IS(deltafs_namespace_collect(path, NULL), DELTAFS_OK);
+    check_view(path, &now);
+    for (size_t i = 0; i < SNAPSHOTS; i++)
+        if (snapshot[i].is_there)
+            check_view(snapshot_name(i), &snapshot[i]);
+    CHECK_IS(tables_list(&io, path, &number, &count, &e), DELTAFS_OK);
+    for (size_t i = 0; i < count; i++)
+        check_data(path, number[i]);
+    free(number);
+    CHECK_IS(deltafs_namespace_verify(path, NULL, NULL, NULL), DELTAFS_OK);
+}
+
+static void publish_or_withdraw(struct rng *r, const char *path)
+{
+    size_t i = (size_t)rng_below(r, SNAPSHOTS);
+
+    if (snapshot[i].is_there) {
+        CHECK_IS(deltafs_snapshot_withdraw(snapshot_name(i)), DELTAFS_OK);
+        snapshot[i].is_there = 0;
+    } else {
+        CHECK_IS(deltafs_snapshot_publish(path, snapshot_name(i)), DELTAFS_OK);
+        snapshot[i] = now;
+        snapshot[i].is_there = 1;
+    }
+}
+
+static void frees_and_keeps(void **state)
+{
+    const char *path = unit_path("ns");
+    struct rng r = rng_init(1);
+    deltafs_namespace *ns = new_ns("ns");
+
+    (void)state;
+    for (size_t i = 0; i < FILES; i++)
+        write_file(ns, i, 1000 + i);
+    close_ns(ns);
+    for (uint64_t round = 0; round < ROUNDS; round++) {
+        if (rng_below(&r, 3) > 0)
+            write_round(&r, path, round);
+        if (rng_below(&r, 2) == 0)
+            publish_or_withdraw(&r, path);
+        if (rng_below(&r, 5) == 0)
+            CHECK_IS(deltafs_namespace_compact(path, NULL), DELTAFS_OK);
+        if (rng_below(&r, 2) == 0)
+            check_all(path);
+    }
+    for (size_t i = 0; i < SNAPSHOTS; i++)
+        if (snapshot[i].is_there)
+            CHECK_IS(deltafs_snapshot_withdraw(snapshot_name(i)), DELTAFS_OK);
+    memset(snapshot, 0, sizeof snapshot);
+    check_all(path);
+}
+
+static int setup(void **state)
+{
+    int rc = unit_setup(state);
+
+    setenv("DELTAFS_SYNC", "none", 1);
+    return rc;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(frees_and_keeps)};
+
+    return cmocka_run_group_tests(tests, setup, unit_teardown) ? EXIT_FAILURE : EXIT_SUCCESS;
+}
