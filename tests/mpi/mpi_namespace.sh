@@ -7,7 +7,7 @@
 namespace() {
     fresh
     mkdir "$data/ns"
-    MPI_TIMEOUT=90 check "$1" "./$2" "$data/ns" "$3"
+    MPI_TIMEOUT=300 check "$1" "./$2" "$data/ns" "$3"
 }
 
 namespace 4 test_mpi_namespace calls

@@ -1,6 +1,6 @@
 /* Namespaces that several ranks have open, against a tree in memory. Every rank has the tree, and makes the calls of
- * all ranks on it; each on the namespace only its own. UNIT_STEPS=N in the environment makes the histories N times as
- * long.
+ * all ranks on it; each on the namespace only its own. In a shared one they also publish snapshots. UNIT_STEPS=N in the
+ * environment makes the histories N times as long.
  *
  *     test_mpi_namespace_model FOLDER turns|parts|private
  *
@@ -40,7 +40,41 @@ static void barrier(void)
     CHECK_IS(deltafs_mpi_namespace_barrier(ns), DELTAFS_OK);
 }
 
-/* All look; then, now and then, all commit, or begin again. */
+/* ---- Snapshots of one that is shared ---- */
+
+static char snapshot[300];
+static struct tree *published; /* what it has */
+
+static void check_snapshot(void)
+{
+    deltafs_namespace *view;
+
+    if (!published)
+        return;
+    CHECK_IS(deltafs_namespace_open(snapshot, O_RDONLY, NULL, &view), DELTAFS_OK);
+    tree_check(published, "/", view);
+    CHECK_IS(deltafs_namespace_close(view), DELTAFS_OK);
+}
+
+/* All have committed. The last snapshot is still what it was; another takes its place. */
+static void publish(void)
+{
+    snprintf(snapshot, sizeof snapshot, "%s.registry@s", path);
+    check_snapshot();
+    barrier();
+    if (rank == 0 && published)
+        CHECK_IS(deltafs_snapshot_withdraw(snapshot), DELTAFS_OK);
+    if (rank == 0)
+        CHECK_IS(deltafs_snapshot_publish(path, snapshot), DELTAFS_OK);
+    if (published)
+        tree_destroy(published);
+    published = tree_copy(root);
+    barrier();
+}
+
+/* ---- Histories ---- */
+
+/* All look; then, now and then, all commit and publish that, or begin again. */
 static void end_round(struct rng *r)
 {
     tree_check(root, "/", ns);
@@ -48,6 +82,7 @@ static void end_round(struct rng *r)
     switch (rng_below(r, 4)) {
     case 0:
         CHECK_IS(deltafs_namespace_commit(ns), DELTAFS_OK);
+        publish();
         break;
     case 1:
         close_ns();
@@ -134,6 +169,9 @@ int main(int argc, char **argv)
         take_turns();
     else
         share_parts(strcmp(way, "parts") == 0 ? DELTAFS_NAMESPACE_SHARED : DELTAFS_NAMESPACE_PRIVATE);
+    check_snapshot();
+    if (published)
+        tree_destroy(published);
     tree_destroy(root);
     MPI_Finalize();
     return 0;

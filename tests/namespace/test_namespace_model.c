@@ -1,7 +1,8 @@
-/* Namespaces against a tree in memory: random histories by one writer, with commits and reopens, and by several
- * processes at the same time; with compactions meanwhile, and collections. UNIT_STEPS=N in the environment makes them N
- * times as long. */
+/* Namespaces against a tree in memory: random histories by one writer, with commits, reopens and crashes, and by
+ * several processes at the same time; with compactions meanwhile, collections, and snapshots that come and go.
+ * UNIT_STEPS=N in the environment makes them N times as long. */
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "history.h"
@@ -48,10 +49,89 @@ static void collect(const char *path, struct tree *root)
     check_reader(path, root);
 }
 
+/* ---- Snapshots ---- */
+
+#define SNAPSHOTS 3
+
+/* Of one namespace; what each has, NULL: it is withdrawn. */
+struct snapshots {
+    const char *path;
+    struct tree *root[SNAPSHOTS];
+};
+
+static const char *name_of(const struct snapshots *s, size_t i)
+{
+    return unit_path("registry@%s%zu", strrchr(s->path, '/') + 1, i);
+}
+
+static void publish(struct snapshots *s, size_t i, const struct tree *root)
+{
+    CHECK_IS(deltafs_snapshot_publish(s->path, name_of(s, i)), DELTAFS_OK);
+    s->root[i] = tree_copy(root);
+}
+
+static void withdraw(struct snapshots *s, size_t i)
+{
+    if (s->root[i]) {
+        CHECK_IS(deltafs_snapshot_withdraw(name_of(s, i)), DELTAFS_OK);
+        tree_destroy(s->root[i]);
+        s->root[i] = NULL;
+    }
+}
+
+/* What is committed is the tree. */
+static void publish_or_withdraw(struct rng *r, struct snapshots *s, const struct tree *root)
+{
+    size_t i = (size_t)rng_below(r, SNAPSHOTS);
+
+    if (s->root[i])
+        withdraw(s, i);
+    else
+        publish(s, i, root);
+}
+
+static void check_snapshots(const struct snapshots *s)
+{
+    for (size_t i = 0; i < SNAPSHOTS; i++)
+        if (s->root[i])
+            check_reader(name_of(s, i), s->root[i]);
+}
+
+static void snapshots_end(struct snapshots *s)
+{
+    check_snapshots(s);
+    for (size_t i = 0; i < SNAPSHOTS; i++)
+        withdraw(s, i);
+}
+
+/* ---- One writer ---- */
+
+/* A process is killed when it has committed, and then changed more. */
+static void crash(struct rng *r, const char *path, struct tree *root)
+{
+    struct rng same = *r;
+    pid_t pid = fork();
+    int ended;
+
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        deltafs_namespace *ns = open_ns(path, O_RDWR);
+        history_run(&same, 100, "", 1, ns, root);
+        CHECK_IS(deltafs_namespace_commit(ns), DELTAFS_OK);
+        history_run(&same, 50, "", 0, ns, root);
+        kill(getpid(), SIGKILL);
+    }
+    assert_true(waitpid(pid, &ended, 0) == pid);
+    CHECK(WIFSIGNALED(ended) && WTERMSIG(ended) == SIGKILL);
+    history_run(r, 100, "", 1, NULL, root);
+    check_reader(path, root);
+}
+
 static void one_writer(void **state)
 {
     struct rng r = rng_init(1);
     const char *path = unit_path("one");
+    struct snapshots snapshots = {.path = path};
     struct tree *root = tree_create();
     deltafs_namespace *ns = open_ns(path, O_RDWR | O_CREAT | O_EXCL);
 
@@ -65,11 +145,17 @@ static void one_writer(void **state)
             continue;
         close_ns(ns);
         check_reader(path, root);
+        if (rng_below(&r, 3) == 0)
+            crash(&r, path, root);
+        if (rng_below(&r, 2) == 0)
+            publish_or_withdraw(&r, &snapshots, root);
         if (rng_below(&r, 4) == 0)
             collect(path, root);
+        check_snapshots(&snapshots);
         ns = open_ns(path, O_RDWR);
     }
     close_ns(ns);
+    snapshots_end(&snapshots);
     tree_destroy(root);
 }
 
@@ -99,6 +185,8 @@ static void child(const char *path, unsigned round, unsigned k, struct tree *roo
 static void several_writers(void **state)
 {
     const char *path = unit_path("several");
+    struct snapshots snapshots = {.path = path};
+    struct rng r = rng_init(3);
     struct tree *root = tree_create();
     deltafs_namespace *ns = open_ns(path, O_RDWR | O_CREAT);
     pid_t pid[WRITERS];
@@ -126,11 +214,14 @@ static void several_writers(void **state)
             write_part(round, k, NULL, root);
         }
         check_reader(path, root);
+        publish_or_withdraw(&r, &snapshots, root);
         if (round % 2 == 0)
             compact(path);
         if (round % 4 == 1)
             collect(path, root);
+        check_snapshots(&snapshots);
     }
+    snapshots_end(&snapshots);
     tree_destroy(root);
 }
 

@@ -52,6 +52,21 @@ static void put_in(struct tree *folder, struct tree *t, const char *name)
     folder->child = t;
 }
 
+struct tree *tree_copy(const struct tree *t)
+{
+    struct tree *copy = tree_create();
+
+    copy->type = t->type;
+    copy->mode = t->mode;
+    copy->mtime = t->mtime;
+    tree_resize(copy, t->size);
+    if (t->size > 0)
+        memcpy(copy->bytes, t->bytes, t->size);
+    for (const struct tree *c = t->child; c; c = c->next)
+        put_in(copy, tree_copy(c), c->name);
+    return copy;
+}
+
 /* ---- Paths ---- */
 
 struct place {

@@ -20,6 +20,7 @@ struct tree {
 
 struct tree *tree_create(void); /* a root */
 void tree_destroy(struct tree *t);
+struct tree *tree_copy(const struct tree *root);
 
 /* What the calls of the same name return. A status, and *out (may be NULL) what was created or found. */
 int tree_find(struct tree *root, const char *path, int follows, struct tree **out);
