@@ -216,6 +216,16 @@ uint64_t dir_last_records(const deltafs_dir *d)
     return deltafs_private_writer_last_records(d->writer);
 }
 
+int dir_renew_lease(deltafs_dir *d, struct error *e)
+{
+    return deltafs_private_writer_check_lease(d->writer, e);
+}
+
+int dir_confirm_lease(deltafs_dir *d, struct error *e)
+{
+    return deltafs_private_writer_confirm_lease(d->writer, e);
+}
+
 int deltafs_last_label(deltafs_dir *d, uint64_t *label)
 {
     const struct manifest *m;

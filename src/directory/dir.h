@@ -49,6 +49,11 @@ DELTAFS_PRIVATE void deltafs_private_dir_explain_async(uint64_t label, struct er
 /* Records of the epoch that the writing handle committed last; of rank 0's handle only. */
 uint64_t dir_last_records(const deltafs_dir *d);
 
+/* Before and after something is written beside a directory, which the lease of this writing handle is for, too:
+ * DELTAFS_ERR_BUSY if another job has it by now. */
+int dir_renew_lease(deltafs_dir *d, struct error *e);
+int dir_confirm_lease(deltafs_dir *d, struct error *e);
+
 /* DELTAFS_OK if the handle writes; DELTAFS_ERR_MODE, with a message that names `call`, if not. */
 int dir_must_write(deltafs_dir *d, const char *call);
 

@@ -3,43 +3,78 @@
 #include "directory/read/iter.h"
 #include "namespace/all_records.h"
 
+/* What a table has in epochs, or in its journal. */
 struct record_source {
-    deltafs_iter *iter;
+    size_t table;
+    deltafs_iter *iter;              /* NULL: the journal */
+    const struct journal_record *at; /* in the journal */
+    size_t left;
+    struct deltafs_record journaled;
     const struct deltafs_record *record; /* NULL: no more */
 };
 
-/* Go on to the next record; of a layer, or of a table that was compacted, not all epochs are read. */
-static int source_next(const struct table *table, struct record_source *s, struct error *e)
+static int source_step(const struct table *table, struct record_source *s, struct error *e)
 {
+    if (s->iter)
+        return error_of_call(deltafs_iter_next(s->iter, &s->record), e);
+    s->record = NULL;
+    if (s->left == 0)
+        return DELTAFS_OK;
+    s->journaled = table_journal_record(table, s->at);
+    s->record = &s->journaled;
+    s->at++;
+    s->left--;
+    return DELTAFS_OK;
+}
+
+/* Go on to the next record; of a layer, or of a table that was compacted, not all are read. */
+static int source_next(const struct tables *t, struct record_source *s, struct error *e)
+{
+    const struct table *table = &t->table[s->table];
+    struct entry entry;
     int status;
 
-    do
-        status = error_of_call(deltafs_iter_next(s->iter, &s->record), e);
-    while (status == DELTAFS_OK && s->record && !table_has_epoch(table, s->record->label));
+    do {
+        status = source_step(table, s, e);
+        if (status != DELTAFS_OK || !s->record)
+            return status;
+        status = table_decode(table, s->record, &entry, e);
+    } while (status == DELTAFS_OK && !table_has(table, s->record->label, entry.inode.stamp));
     return status;
+}
+
+static int open_sources(struct all_records *a, size_t table, struct error *e)
+{
+    const struct table *t = &a->tables->table[table];
+    struct record_source *s = a->source + a->sources++;
+    int status = DELTAFS_OK;
+
+    *s = (struct record_source){.table = table};
+    s->at = table_journaled(t, JOURNAL_ENTRY, 0, UINT64_MAX, &s->left);
+    status = source_next(a->tables, s, e);
+    if (!t->reader || status != DELTAFS_OK)
+        return status;
+    s = a->source + a->sources++;
+    *s = (struct record_source){.table = table};
+    status = error_of_call(iter_open_by_key(t->reader->dir, 0, UINT64_MAX, &s->iter), e);
+    return status == DELTAFS_OK ? source_next(a->tables, s, e) : status;
 }
 
 int all_records_open(struct all_records *a, const struct tables *t, struct error *e)
 {
     int status = DELTAFS_OK;
 
-    *a = (struct all_records){.tables = t, .source = calloc(t->count + 1, sizeof *a->source)};
+    *a = (struct all_records){.tables = t, .source = calloc(2 * t->count + 1, sizeof *a->source)};
     if (!a->source)
         return error_no_memory(e, t->count * sizeof *a->source, "tables");
-    for (size_t i = 0; i < t->count && status == DELTAFS_OK; i++) {
-        const struct table_reader *r = t->table[i].reader;
-        if (!r)
-            continue;
-        status = error_of_call(iter_open_by_key(r->dir, 0, UINT64_MAX, &a->source[i].iter), e);
-        if (status == DELTAFS_OK)
-            status = source_next(&t->table[i], &a->source[i], e);
-    }
+    for (size_t i = 0; i < t->count && status == DELTAFS_OK; i++)
+        status = open_sources(a, i, e);
     return status;
 }
 
 void all_records_close(struct all_records *a)
 {
-    for (size_t i = 0; a->source && i < a->tables->count; i++)
+    for (size_t i = 0; i < a->sources; i++)
         deltafs_iter_close(a->source[i].iter);
     free(a->source);
     free(a->version);
@@ -77,7 +112,7 @@ static int decode_versions(struct all_records *a, struct error *e)
 
 int all_records_next(struct all_records *a, struct error *e)
 {
-    struct record_source *least = NULL, *end = a->source + a->tables->count;
+    struct record_source *least = NULL, *end = a->source + a->sources;
     int status = DELTAFS_OK;
 
     a->versions = a->used = 0;
@@ -85,14 +120,12 @@ int all_records_next(struct all_records *a, struct error *e)
         if (s->record && (!least || s->record->key < least->record->key))
             least = s;
     a->key = least ? least->record->key : 0;
-    for (struct record_source *s = a->source; least && s < end; s++) {
-        size_t table = (size_t)(s - a->source);
+    for (struct record_source *s = a->source; least && s < end; s++)
         while (status == DELTAFS_OK && s->record && s->record->key == a->key) {
-            status = add_version(a, table, s->record, e);
+            status = add_version(a, s->table, s->record, e);
             if (status == DELTAFS_OK)
-                status = source_next(&a->tables->table[table], s, e);
+                status = source_next(a->tables, s, e);
         }
-    }
     return status == DELTAFS_OK ? decode_versions(a, e) : status;
 }
 

@@ -13,10 +13,12 @@ struct version {
 
 struct all_records {
     const struct tables *tables;
-    struct record_source *source; /* of each table */
+    struct record_source *source; /* one or two of each table */
+    size_t sources;
     struct buffer bytes;
     size_t used;
-    struct version *version; /* of the key that was read last: table after table, and those of a table by epoch */
+    struct version *version; /* of the key that was read last: table after table, and those of a table by label, but for
+                                those of its journal, which are first */
     size_t versions, version_room;
     uint64_t key;
 };

@@ -1,8 +1,9 @@
 /* Collection: the bytes of files that neither the namespace as it is now, nor a pin needs, are removed.
  *
- * Nobody writes meanwhile: the collector takes the lease of the namespace's folder, and then finds every table free; a
- * writer takes its table first, and then finds the folder's lease free. In the same way it keeps out who publishes.
- * It begins only if no view is open (view.h). One that is opened meanwhile finds what the namespace has now.
+ * Nobody writes meanwhile, and journals that dead writers have left become epochs first: the collector takes the lease
+ * of the namespace's folder, and then finds every table free; a writer takes its table first, and then finds the
+ * folder's lease free. In the same way it keeps out who publishes. It begins only if no view is open (view.h). One that
+ * is opened meanwhile finds what the namespace has now.
  *
  * All records of all tables are read, in the order of their keys, so that those of one name come together. A record of
  * a file is needed if it is the newest of its entry now, or in a layer of a pin. What is needed then was needed at each
@@ -16,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include "base/collective.h"
 #include "base/number.h"
 #include "directory/dir.h"
@@ -23,6 +25,7 @@
 #include "namespace/all_records.h"
 #include "namespace/compacted.h"
 #include "namespace/head.h"
+#include "namespace/own_table.h"
 #include "namespace/pin.h"
 #include "namespace/snapshot.h"
 
@@ -34,6 +37,7 @@ struct collection {
     const char *path;
     struct tables tables;
     struct pins pins;
+    uint64_t *pin_epoch; /* of each table of a pin, the label of the last epoch with something of it */
     struct all_records records;
     struct entry_id *place; /* that are needed */
     size_t places, place_room;
@@ -73,16 +77,24 @@ static void sort_places(struct collection *c)
 
 /* ---- What is needed ---- */
 
+/* Whether a layer has a version. */
+static int layer_has(const struct collection *c, const struct pin_layer *layer, const struct version *v)
+{
+    const struct layer_table *p = pin_layer_table(&c->pins, layer, c->tables.table[v->table].number);
+
+    if (!p)
+        return 0;
+    const struct table limits = {.epochs = {p->from + 1, c->pin_epoch[p - c->pins.table]}, .limit = p->limit};
+    return table_has(&limits, v->label, v->entry.inode.stamp);
+}
+
 /* Whether a layer has a version, and none of the same entry that is newer. */
 static int layer_needs(const struct collection *c, const struct pin_layer *layer, const struct version *v)
 {
-    const struct table *table = c->tables.table;
-
-    if (!pin_layer_has(&c->pins, layer, table[v->table].number, v->label))
+    if (!layer_has(c, layer, v))
         return 0;
     for (const struct version *w = c->records.version; w < c->records.version + c->records.versions; w++)
-        if (w->entry.inode.stamp > v->entry.inode.stamp && version_is_same_entry(v, w) &&
-            pin_layer_has(&c->pins, layer, table[w->table].number, w->label))
+        if (w->entry.inode.stamp > v->entry.inode.stamp && version_is_same_entry(v, w) && layer_has(c, layer, w))
             return 0;
     return 1;
 }
@@ -95,6 +107,22 @@ static int is_needed(const struct collection *c, const struct version *v)
         if (layer_needs(c, l, v))
             return 1;
     return 0;
+}
+
+/* Find out up to which epoch each table is pinned. */
+static int find_pinned(struct collection *c)
+{
+    c->pin_epoch = calloc(c->pins.count + 1, sizeof *c->pin_epoch);
+    if (!c->pin_epoch)
+        return error_no_memory(&c->call->error, c->pins.count * sizeof *c->pin_epoch, "pins");
+    for (size_t i = 0; i < c->pins.count; i++) {
+        const struct layer_table *p = &c->pins.table[i];
+        c->pin_epoch[i] = p->limit;
+        for (const struct table *t = c->tables.table; t < c->tables.table + c->tables.count; t++)
+            if (t->number == p->number)
+                c->pin_epoch[i] = table_epoch_of(t, p->limit);
+    }
+    return DELTAFS_OK;
 }
 
 /* Whether it is a table here, not of what is below the namespace. */
@@ -324,6 +352,22 @@ static int check_writers(struct collection *c)
     return status;
 }
 
+/* Journals that dead writers have left. */
+static int recover_tables(struct collection *c)
+{
+    struct io *io = &c->call->io;
+    char path[PATH_ROOM];
+    uint64_t *number = NULL;
+    size_t count = 0;
+    int status = tables_list(io, c->path, &number, &count, &c->call->error);
+
+    for (size_t i = 0; i < count && status == DELTAFS_OK; i++)
+        if (access(table_path(path, c->path, number[i], TABLE_JOURNAL), F_OK) == 0)
+            status = own_table_recover(io, c->path, number[i], c->call->options, &c->call->error);
+    free(number);
+    return status;
+}
+
 /* With the lease of the folder. */
 static int collect(struct collection *c)
 {
@@ -340,7 +384,12 @@ static int collect(struct collection *c)
     c->result->is_kept = c->pins.keep_all;
     if (status != DELTAFS_OK || c->pins.keep_all)
         return status;
+    status = recover_tables(c);
+    if (status != DELTAFS_OK)
+        return status;
     status = tables_init_all(&c->tables, &c->call->io, c->path, c->call->options, &c->call->error);
+    if (status == DELTAFS_OK)
+        status = find_pinned(c);
     if (status == DELTAFS_OK)
         status = find_needed(c);
     if (status == DELTAFS_OK)
@@ -374,6 +423,7 @@ static int collect_path(struct snapshot_call *call, const char *path, void *resu
     int status = collect_alone(&c);
 
     pins_fini(&c.pins);
+    free(c.pin_epoch);
     free(c.place);
     return status;
 }

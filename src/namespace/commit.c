@@ -48,10 +48,18 @@ static int commit_node(deltafs_namespace *ns, const struct name_node *node, enum
     return status;
 }
 
+/* What the own table has is in epochs now, the bytes of files, too. */
+static void note_epochs(deltafs_namespace *ns)
+{
+    tables_note_commit(&ns->tables, ns->own.number);
+    tables_note_data(&ns->tables, ns->own.number);
+    recent_clear(&ns->recent);
+}
+
 static int commit_names(deltafs_namespace *ns, enum commit_part part)
 {
     const struct name_node *node = name_node_at(&ns->names, ns->names.first_dirty), *ahead = node;
-    int status = DELTAFS_OK, has_some = 0;
+    int status = DELTAFS_OK, has_some = 0, is_epoch = 0;
 
     for (int i = 0; i < NODES_AHEAD && ahead; i++)
         ahead = name_node_at(&ns->names, ahead->dirty);
@@ -62,7 +70,11 @@ static int commit_names(deltafs_namespace *ns, enum commit_part part)
         }
         status = commit_node(ns, node, part, &has_some);
     }
-    return status == DELTAFS_OK && has_some ? own_table_commit(&ns->own, ns_stamps(ns, 1), &ns->error) : status;
+    if (status == DELTAFS_OK && has_some)
+        status = own_table_commit(&ns->own, ns_stamps(ns, 1), &is_epoch, &ns->error);
+    if (status == DELTAFS_OK && is_epoch)
+        note_epochs(ns);
+    return status;
 }
 
 int ns_commit_names(deltafs_namespace *ns, enum commit_part part)
@@ -74,7 +86,6 @@ int ns_commit_names(deltafs_namespace *ns, enum commit_part part)
         status = ns_break(ns, commit_names(ns, part));
     if (status != DELTAFS_OK)
         return status;
-    tables_note_commit(&ns->tables, ns->own.number);
     if (part != COMMIT_ADDED)
         name_table_mark_clean(&ns->names);
     return DELTAFS_OK;
@@ -84,7 +95,7 @@ int ns_commit(deltafs_namespace *ns)
 {
     int status = ns_flush_files(ns);
 
-    if (status == DELTAFS_OK)
+    if (status == DELTAFS_OK && !own_table_is_little(&ns->own))
         status = ns_commit_data(ns);
     return status == DELTAFS_OK ? ns_commit_names(ns, COMMIT_ALL) : status;
 }

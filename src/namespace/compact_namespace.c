@@ -24,18 +24,20 @@ struct compaction {
     struct deltafs_namespace_compacted *result;
 };
 
-/* How many tables have entries, of which *epochs is the number of commits. */
+/* How many tables have entries, of which *epochs is the number of commits; all in a journal count as one. */
 static size_t count_tables(const struct tables *t, uint64_t *epochs)
 {
     struct deltafs_stat stat = {.struct_size = sizeof stat};
     size_t n = 0;
 
     *epochs = 0;
-    for (size_t i = 0; i < t->count; i++)
-        if (t->table[i].reader && deltafs_stat(t->table[i].reader->dir, &stat) == DELTAFS_OK) {
+    for (const struct table *table = t->table; table < t->table + t->count; table++) {
+        if (table->reader && deltafs_stat(table->reader->dir, &stat) == DELTAFS_OK)
             *epochs += stat.epochs;
-            n++;
-        }
+        int is_journaled = table->journal && table->journal->last_label > 0;
+        *epochs += (uint64_t)is_journaled;
+        n += table->reader || is_journaled;
+    }
     return n;
 }
 
@@ -61,13 +63,13 @@ static int write_entries(struct compaction *c)
 {
     struct error *e = &c->call->error;
     uint64_t now = snapshot_time(), last = c->tables.last_label;
-    int status = all_records_open(&c->records, &c->tables, e);
+    int is_epoch, status = all_records_open(&c->records, &c->tables, e);
 
     while (status == DELTAFS_OK && (status = all_records_next(&c->records, e)) == DELTAFS_OK && c->records.versions > 0)
         status = write_newest(c);
     all_records_close(&c->records);
     c->compacted.into = (struct layer_table){.number = c->own.number, .limit = now > last ? now : last + 1};
-    return status == DELTAFS_OK ? own_table_commit(&c->own, c->compacted.into.limit, e) : status;
+    return status == DELTAFS_OK ? own_table_commit(&c->own, c->compacted.into.limit, &is_epoch, e) : status;
 }
 
 /* ---- What is replaced ---- */
@@ -79,10 +81,10 @@ static int note_tables(struct compaction *c)
     int status = DELTAFS_OK;
 
     for (const struct table *t = c->tables.table; t < c->tables.table + c->tables.count && status == DELTAFS_OK; t++) {
-        uint64_t limit = t->epochs.first > 0 ? t->epochs.first - 1 : 0;
-        if (t->reader)
-            status = error_of_call(deltafs_last_label(t->reader->dir, &limit), e);
-        if (status == DELTAFS_OK && limit > 0)
+        uint64_t limit = t->epochs.first > 0 ? t->epochs.first - 1 : 0, last = table_last_label(t);
+        if (last > limit)
+            limit = last;
+        if (limit > 0)
             status = compacted_add(&c->compacted, t->number, limit, e);
     }
     return status;

@@ -22,9 +22,10 @@
 
 #define NAMESPACE_NAME "NAMESPACE"
 #define TABLE_NAME     "t%016llx"
-#define TABLE_DATA     ".data" /* behind it */
-#define PIN_NAME       "PIN."  /* before the UUID of a snapshot, or of a namespace on top */
-#define VIEW_NAME      "VIEW." /* before a UUID: the lease of a process that has it open for reading */
+#define TABLE_DATA     ".data"    /* behind it */
+#define TABLE_JOURNAL  ".journal" /* behind it */
+#define PIN_NAME       "PIN."     /* before the UUID of a snapshot, or of a namespace on top */
+#define VIEW_NAME      "VIEW."    /* before a UUID: the lease of a process that has it open for reading */
 
 #define REGISTRY_NAME     "REGISTRY" /* in a registry, which is a folder of snapshots */
 #define SNAPSHOT_NAME     "SNAPSHOT" /* in a folder with the snapshot's name */
@@ -40,6 +41,13 @@
 #define ENTRY_FILE    1
 #define ENTRY_FOLDER  2
 #define ENTRY_LINK    3
+
+#define JOURNAL_MAGIC       0x314a4644 /* "DFJ1" */
+#define JOURNAL_HEADER_SIZE 32
+#define JOURNAL_FLAG_SYNCED 1 /* all groups before were durable when this one was written */
+#define JOURNAL_RECORD_SIZE 13
+#define JOURNAL_ENTRY       1
+#define JOURNAL_CHUNK       2
 
 #define CHUNK_SIZE (256u << 10)
 #define PLACE_SIZE 16

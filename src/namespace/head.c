@@ -12,7 +12,9 @@ static int head_write(void *arg, struct io_file *file, uint64_t *size, struct er
     struct timespec now;
 
     clock_gettime(CLOCK_REALTIME, &now);
-    int status = textlog_append(file, size, 0, e, "Namespace mode=%u uid=%u gid=%u time=%" PRIu64, ROOT_MODE, geteuid(),
+    int status = textlog_append(file, size, 0, e, "Journals");
+    if (status == DELTAFS_OK)
+        status = textlog_append(file, size, 0, e, "Namespace mode=%u uid=%u gid=%u time=%" PRIu64, ROOT_MODE, geteuid(),
                                 getegid(), (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec);
     return status == DELTAFS_OK ? layers_write(below, file, size, e) : status;
 }
@@ -62,6 +64,14 @@ static int take_root(void *arg, const char *fields, const char *path, uint64_t o
     return DELTAFS_OK;
 }
 
+static int take_journals(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
+{
+    struct reading *r = arg;
+
+    r->head->has_journals = 1;
+    return textlog_skip(arg, fields, path, offset, e);
+}
+
 static int take_layer(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
 {
     struct reading *r = arg;
@@ -78,8 +88,9 @@ static int take_table(void *arg, const char *fields, const char *path, uint64_t 
 
 static int take_line(void *arg, char *line, const char *path, uint64_t offset, struct error *e)
 {
-    static const struct textlog_word words[] = {
-        {"Deltafs", take_id}, {"Namespace", take_root}, {"Layer", take_layer}, {"Table", take_table}, {NULL, NULL}};
+    static const struct textlog_word words[] = {{"Deltafs", take_id},        {"Namespace", take_root},
+                                                {"Journals", take_journals}, {"Layer", take_layer},
+                                                {"Table", take_table},       {NULL, NULL}};
 
     return textlog_take(words, arg, line, path, offset, e);
 }

@@ -1,5 +1,6 @@
 /* The text log NAMESPACE, which makes a folder a namespace:
  *     Deltafs version=1 uuid=UUID
+ *     Journals
  *     Namespace mode=M uid=U gid=G time=T
  * with the attributes of the root, as long as no table has others, and the layers below it (layers.h), if it has any.
  */
@@ -12,6 +13,7 @@
 struct head {
     uint8_t uuid[16];
     struct inode root;
+    int has_journals;    /* tables may have them; not so in namespaces of earlier versions, which do not read them */
     struct layers below; /* to be freed, also after an error */
 };
 

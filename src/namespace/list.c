@@ -1,7 +1,7 @@
 /* The entries of a folder: a merge of what all tables have of it, and of what was changed here before the list was
- * opened, by the hash of the name. A folder may have several ids, and a name several records; those of one hash are
- * collected, and then each name among them is shown as a lookup would show it. What was changed since then is asked for
- * name by name. */
+ * opened, or is in journals, by the hash of the name. A folder may have several ids, and a name several records; those
+ * of one hash are collected, and then each name among them is shown as a lookup would show it. What was changed since
+ * then is asked for name by name. */
 #include <stdlib.h>
 #include <string.h>
 #include "base/number.h"
@@ -45,7 +45,7 @@ struct deltafs_namespace_list {
     size_t folders;
     struct source *source; /* those that have something */
     size_t sources, source_room;
-    struct kept_list changed; /* here, by hash */
+    struct kept_list changed; /* here, and what is in journals; by hash */
     size_t changed_at;
     struct kept_list group; /* the records of one hash; size 0: done */
     size_t group_at;
@@ -107,6 +107,25 @@ static int keep_changed(deltafs_namespace_list *l, const struct folder *folder)
     return status;
 }
 
+/* Keep what a table's journal has of a folder. */
+static int keep_journaled(deltafs_namespace_list *l, const struct table *table, const struct folder *folder)
+{
+    uint64_t low = (uint64_t)folder->hash << 32;
+    size_t count;
+    const struct journal_record *r = table_journaled(table, JOURNAL_ENTRY, low, low | UINT32_MAX, &count);
+    int status = DELTAFS_OK;
+
+    for (const struct journal_record *end = r + count; r < end && status == DELTAFS_OK; r++) {
+        const struct deltafs_record record = table_journal_record(table, r);
+        struct entry entry;
+        status = table_decode(table, &record, &entry, &l->ns->error);
+        if (status == DELTAFS_OK && id_is_same(&entry.parent, &folder->id) &&
+            table_has(table, r->label, entry.inode.stamp))
+            status = keep(l->ns, &l->changed, (uint32_t)r->key, record.value, record.size);
+    }
+    return status;
+}
+
 static int next_changed(deltafs_namespace_list *l, struct source *s)
 {
     s->bytes = NULL;
@@ -148,7 +167,7 @@ static int next_record(deltafs_namespace_list *l, struct source *s)
         status = table_decode(s->table, record, &entry, &l->ns->error);
         /* Another folder may have the same hash, and a layer have less than the table has by now. */
     } while (status == DELTAFS_OK &&
-             (!id_is_same(&entry.parent, &s->parent) || !table_has_epoch(s->table, record->label)));
+             (!id_is_same(&entry.parent, &s->parent) || !table_has(s->table, record->label, entry.inode.stamp)));
     s->bytes = record->value;
     s->size = record->size;
     s->hash = (uint32_t)record->key;
@@ -257,8 +276,11 @@ static int open_sources(deltafs_namespace_list *l)
         status = l->ns->shared ? add_shared(l, &l->folder[i]) : keep_changed(l, &l->folder[i]);
     if (l->ns->shared)
         return status;
-    for (size_t i = 0; i < t->count && status == DELTAFS_OK; i++)
+    for (size_t i = 0; i < t->count && status == DELTAFS_OK; i++) {
         status = add_table(l, &t->table[i]);
+        for (size_t k = 0; k < l->folders && status == DELTAFS_OK; k++)
+            status = keep_journaled(l, &t->table[i], &l->folder[k]);
+    }
     return status == DELTAFS_OK ? add_changed(l) : status;
 }
 

@@ -146,6 +146,7 @@ static int read_head(deltafs_namespace *ns, struct error *e)
 
     layers_fini(&ns->layers);
     ns->root = head.root;
+    ns->has_journals = head.has_journals;
     ns->layers = head.below;
     memcpy(ns->uuid, head.uuid, sizeof ns->uuid);
     return status;
@@ -264,9 +265,12 @@ static int open_parts(deltafs_namespace *ns, int flags, const deltafs_options *o
     if (status == DELTAFS_OK)
         status = is_writer ? own_table_open(&ns->own, &ns->io, ns->path, o, memory / 4, &ns->last_stamp, e)
                            : open_views(ns, n->is_view, e);
+    ns->own.has_journal = ns->has_journals;
     if (status == DELTAFS_OK)
         status =
             tables_init(&ns->tables, &ns->io, ns->is_snapshot ? NULL : ns->path, ns->own.number, &ns->layers, o, e);
+    if (status == DELTAFS_OK && is_writer)
+        tables_use_journal(&ns->tables, ns->own.number, &ns->own.journal);
     ns->has_resolver = status == DELTAFS_OK && (n->finds_conflicts || resolver_is_needed(&ns->layers));
     if (ns->has_resolver)
         status = resolver_init(&ns->resolver, &ns->layers, &ns->tables, e);

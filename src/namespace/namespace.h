@@ -80,6 +80,7 @@ struct deltafs_namespace {
     int is_snapshot;     /* all is in the layers */
     uint64_t last_stamp; /* of this writer, or of any commit that it sees */
     struct inode root;   /* as the namespace was created */
+    int has_journals;
     uint8_t uuid[16];
     struct layers layers; /* below it */
     struct views views;   /* of one that is open for reading */

@@ -28,6 +28,23 @@ static int add_directory(const char *directory, uint64_t *records, uint64_t *byt
     return status;
 }
 
+/* Add what the journal of a table has. */
+static int add_journal(struct io *io, const char *path, uint64_t number, struct deltafs_namespace_info *i,
+                       int *is_there, struct error *e)
+{
+    char name[PATH_ROOM];
+    struct journal j;
+    size_t count = 0;
+    int status = journal_read(&j, io, table_path(name, path, number, TABLE_JOURNAL), number, e);
+
+    journal_find(&j, JOURNAL_ENTRY, 0, UINT64_MAX, &count);
+    i->records += count;
+    i->bytes_stored += j.end;
+    *is_there |= count > 0;
+    journal_fini(&j);
+    return status;
+}
+
 static int add_tables(struct io *io, const char *path, struct deltafs_namespace_info *i, struct error *e)
 {
     char directory[PATH_ROOM];
@@ -38,7 +55,9 @@ static int add_tables(struct io *io, const char *path, struct deltafs_namespace_
     for (size_t k = 0; k < count && status == DELTAFS_OK; k++) {
         int is_there = 0;
         table_path(directory, path, number[k], "");
-        status = add_directory(directory, &i->records, &i->bytes_stored, &is_there, e);
+        status = add_journal(io, path, number[k], i, &is_there, e);
+        if (status == DELTAFS_OK)
+            status = add_directory(directory, &i->records, &i->bytes_stored, &is_there, e);
         table_path(directory, path, number[k], TABLE_DATA);
         if (status == DELTAFS_OK)
             status = add_directory(directory, &chunks, &i->data_stored, &is_there, e);

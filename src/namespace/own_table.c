@@ -3,6 +3,7 @@
 #include <unistd.h>
 #include "base/coding.h"
 #include "base/uuid.h"
+#include "directory/dir.h"
 #include "directory/format/manifest.h"
 #include "directory/serial.h"
 #include "io/lease.h"
@@ -69,6 +70,78 @@ static int may_take(const struct own_table *own, uint64_t number, int is_gone)
            has_usable_data(own, number);
 }
 
+/* ---- The journal ---- */
+
+static char *journal_path(char path[PATH_ROOM], const struct own_table *own)
+{
+    return table_path(path, own->path, own->number, TABLE_JOURNAL);
+}
+
+/* Put what a journal has into the directories, but for chunks that are in an epoch of the data. */
+static int put_records(struct own_table *own, struct error *e)
+{
+    const struct journal *j = &own->journal;
+    uint64_t label = j->last_label;
+    int status = DELTAFS_OK;
+
+    for (const struct journal_record *r = j->record; r < j->record + j->committed && status == DELTAFS_OK; r++) {
+        if (r->kind == JOURNAL_ENTRY)
+            status = error_of_call(deltafs_append(own->dir, r->key, journal_bytes(j, r), r->size), e);
+        if (r->kind != JOURNAL_CHUNK)
+            continue;
+        status = own_table_open_data(own, &label, e);
+        if (status != DELTAFS_OK || r->key <= own->data_label)
+            continue;
+        own->has_data = 1;
+        status = error_of_call(deltafs_append(own->data, r->key, journal_bytes(j, r), r->size), e);
+    }
+    return status;
+}
+
+/* Make epochs of what is in the journal, and of all else that was put; the data's label is above the keys of all its
+ * chunks. */
+static int make_epochs(struct own_table *own, uint64_t data_label, uint64_t label, struct error *e)
+{
+    int status = own_table_commit_data(own, data_label, e);
+
+    if (status == DELTAFS_OK)
+        status = error_of_call(deltafs_epoch_end(own->dir, label), e);
+    if (status == DELTAFS_OK)
+        status = journal_remove(&own->journal, e);
+    own->has_failed |= status != DELTAFS_OK;
+    return status;
+}
+
+/* The table's writer before this one may have died. */
+static int own_recover(struct own_table *own, struct error *e)
+{
+    char path[PATH_ROOM];
+    struct journal *j = &own->journal;
+    uint64_t label = 0;
+    int status = journal_read(j, own->io, journal_path(path, own), own->number, e);
+
+    raise_label(own->dir, &label);
+    journal_drop(j, label);
+    if (status == DELTAFS_OK && j->last_label > 0) {
+        status = put_records(own, e);
+        if (status == DELTAFS_OK)
+            status = make_epochs(own, j->last_label, j->last_label, e);
+    }
+    if (status == DELTAFS_OK) {
+        status = io_unlink(own->io, path, e);
+        status = status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
+    }
+    journal_fini(j);
+    if (status == DELTAFS_OK)
+        return status;
+    deltafs_close(own->data);
+    deltafs_close(own->dir);
+    own->dir = own->data = NULL;
+    own->has_data = own->has_failed = 0;
+    own->data_label = 0;
+    return status;
+}
+
 /* Take over one of the tables that are there. A damaged one stays as it is, for a repair, and one of another user for
  * that user. */
 static int own_take(struct own_table *own, uint64_t random, struct error *e)
@@ -85,6 +158,8 @@ static int own_take(struct own_table *own, uint64_t random, struct error *e)
         if (!may_take(own, own->number, is_gone))
             continue;
         status = serial_open_directory(path, own->options, !is_gone, 0, &own->dir, e);
+        if (status == DELTAFS_OK && !is_gone)
+            status = own_recover(own, e);
         if (status == DELTAFS_ERR_BUSY || status == DELTAFS_ERR_NOT_DELTAFS || status == DELTAFS_ERR_NOT_FOUND ||
             status == DELTAFS_ERR_EXISTS || status == DELTAFS_ERR_DAMAGED)
             status = DELTAFS_OK;
@@ -133,11 +208,28 @@ int own_table_open(struct own_table *own, struct io *io, const char *path, const
     *own = (struct own_table){.path = path, .io = io};
     int status = open_any(own, 0, given, memory, e);
 
-    if (status == DELTAFS_OK)
-        raise_label(own->dir, label);
-    else
+    if (status != DELTAFS_OK) {
         own->number = 0;
+        return status;
+    }
+    raise_label(own->dir, label);
+    if (own->data) /* it had chunks in the journal */
+        raise_label(own->data, label);
+    own->journal.table = own->number;
     return status;
+}
+
+int own_table_recover(struct io *io, const char *path, uint64_t number, const deltafs_options *given, struct error *e)
+{
+    char name[PATH_ROOM];
+    struct own_table own = {.path = path, .io = io, .number = number};
+    int status = own_options(&own, given, COPY_MEMORY, e);
+
+    if (status == DELTAFS_OK)
+        status = serial_open_directory(table_path(name, path, number, ""), own.options, 1, 0, &own.dir, e);
+    if (status == DELTAFS_OK)
+        status = own_recover(&own, e);
+    return error_first(status, own_table_close(&own, error_after(status, e)));
 }
 
 int own_table_create(struct own_table *own, struct io *io, const char *path, const deltafs_options *given,
@@ -177,31 +269,73 @@ int own_table_open_data(struct own_table *own, uint64_t *label, struct error *e)
 
 /* ---- Writing ---- */
 
+/* Put a record into a directory, and into the journal's next group. */
+static int own_put(struct own_table *own, deltafs_dir *dir, int kind, uint64_t key, const void *bytes, size_t size,
+                   struct error *e)
+{
+    int status = error_of_call(deltafs_append(dir, key, bytes, size), e);
+
+    if (status == DELTAFS_OK && own->has_journal)
+        status = journal_put(&own->journal, kind, key, bytes, size, e);
+    own->has_failed |= status != DELTAFS_OK;
+    return status;
+}
+
 int own_table_put_chunk(struct own_table *own, uint64_t key, const void *bytes, size_t size, struct error *e)
 {
     own->has_data = 1;
-    return error_of_call(deltafs_append(own->data, key, bytes, size), e);
+    own->last_chunk = key;
+    return own_put(own, own->data, JOURNAL_CHUNK, key, bytes, size, e);
 }
 
 int own_table_put(struct own_table *own, uint64_t key, const struct entry *entry, struct error *e)
 {
     uint8_t bytes[ENTRY_SIZE_MAX];
 
-    return error_of_call(deltafs_append(own->dir, key, bytes, entry_encode(entry, bytes)), e);
+    return own_put(own, own->dir, JOURNAL_ENTRY, key, bytes, entry_encode(entry, bytes), e);
+}
+
+int own_table_is_little(const struct own_table *own)
+{
+    return own->has_journal && !own->has_failed && !own->journal.is_full;
 }
 
 int own_table_commit_data(struct own_table *own, uint64_t label, struct error *e)
 {
     if (!own->has_data)
         return DELTAFS_OK;
+    journal_abort(&own->journal); /* it has chunks only so far */
     own->has_data = 0;
     own->data_label = label;
-    return error_of_call(deltafs_epoch_end(own->data, label), e);
+    int status = error_of_call(deltafs_epoch_end(own->data, label), e);
+    own->has_failed |= status != DELTAFS_OK;
+    return status;
 }
 
-int own_table_commit(struct own_table *own, uint64_t label, struct error *e)
+static int commit_to_journal(struct own_table *own, uint64_t label, struct error *e)
 {
-    return error_of_call(deltafs_epoch_end(own->dir, label), e);
+    char path[PATH_ROOM];
+    int sync = deltafs_private_options_number(own->options, OPTION_SYNC) == SYNC_COMMIT;
+    int status = dir_renew_lease(own->dir, e);
+
+    if (status == DELTAFS_OK)
+        status = journal_commit(&own->journal, own->io, journal_path(path, own), label, sync, e);
+    if (status == DELTAFS_OK)
+        status = dir_confirm_lease(own->dir, e);
+    own->has_failed |= status != DELTAFS_OK;
+    return status;
+}
+
+int own_table_commit(struct own_table *own, uint64_t label, int *is_epoch, struct error *e)
+{
+    int status = DELTAFS_OK;
+
+    *is_epoch = !own_table_is_little(own);
+    if (!*is_epoch) {
+        status = commit_to_journal(own, label, e);
+        *is_epoch = own->journal.end > JOURNAL_FULL;
+    }
+    return status == DELTAFS_OK && *is_epoch ? make_epochs(own, label, label, e) : status;
 }
 
 /* ---- Closing ---- */
@@ -217,8 +351,13 @@ static int close_directory(deltafs_dir *dir, struct error *e)
 /* A table that has got nothing stays: it cannot be removed without another writer taking it over just then. */
 int own_table_close(struct own_table *own, struct error *e)
 {
-    int status = close_directory(own->data, e);
+    uint64_t label = own->journal.last_label;
+    int status = DELTAFS_OK;
 
+    if (label > 0 && !own->has_failed)
+        status = make_epochs(own, label > own->last_chunk ? label : own->last_chunk + 1, label, e);
+    status = error_first(status, journal_close(&own->journal, error_after(status, e)));
+    status = error_first(status, close_directory(own->data, error_after(status, e)));
     status = error_first(status, close_directory(own->dir, error_after(status, e)));
     deltafs_options_destroy(own->options);
     return status;

@@ -2,8 +2,10 @@
 #ifndef DELTAFS_NAMESPACE_OWN_TABLE_H
 #define DELTAFS_NAMESPACE_OWN_TABLE_H
 
+#include "namespace/journal.h"
 #include "namespace/tables.h"
 
+/* What is committed to the journal has been put into both directories, too, and so comes into their next epochs. */
 struct own_table {
     const char *path; /* of the namespace */
     struct io *io;
@@ -11,8 +13,12 @@ struct own_table {
     deltafs_options *options;
     deltafs_dir *dir;
     deltafs_dir *data;   /* NULL: not open */
-    int has_data;        /* chunks that are not committed */
-    uint64_t data_label; /* of the last commit of chunks: those with lower keys are committed */
+    int has_data;        /* chunks that are in no epoch */
+    uint64_t data_label; /* of the last epoch of chunks: those with lower keys are in it, or in one before */
+    uint64_t last_chunk; /* the highest key */
+    int has_journal;     /* commits may go there */
+    int has_failed;      /* what is in the directories is not what is committed */
+    struct journal journal;
 };
 
 /* Take over a table that nobody writes, or create one. `memory` is for the table, and as much for its data. *label is
@@ -20,6 +26,8 @@ struct own_table {
 /* DELTAFS_ERR_BUSY: the namespace is being collected. */
 int own_table_open(struct own_table *own, struct io *io, const char *path, const deltafs_options *given,
                    uint64_t memory, uint64_t *label, struct error *e);
+/* Of a table whose writer has died, make epochs of the journal. The caller has the lease of the namespace. */
+int own_table_recover(struct io *io, const char *path, uint64_t number, const deltafs_options *given, struct error *e);
 /* The same, but always create one. */
 int own_table_create(struct own_table *own, struct io *io, const char *path, const deltafs_options *given,
                      uint64_t memory, struct error *e);
@@ -30,9 +38,12 @@ int own_table_close(struct own_table *own, struct error *e);
 int own_table_open_data(struct own_table *own, uint64_t *label, struct error *e);
 int own_table_put_chunk(struct own_table *own, uint64_t key, const void *bytes, size_t size, struct error *e);
 int own_table_put(struct own_table *own, uint64_t key, const struct entry *entry, struct error *e);
-/* Commit the chunks, if there are any; or the entries. */
+/* Whether what was put, but for what is in epochs, is little enough for the journal. */
+int own_table_is_little(const struct own_table *own);
+/* An epoch of the chunks, if any are in none. */
 int own_table_commit_data(struct own_table *own, uint64_t label, struct error *e);
-int own_table_commit(struct own_table *own, uint64_t label, struct error *e);
+/* Commit the entries, and the chunks that are little enough: to the journal, or, with *is_epoch, in epochs. */
+int own_table_commit(struct own_table *own, uint64_t label, int *is_epoch, struct error *e);
 
 /* Create data that is not that of the own table; closed by deltafs_close. */
 int own_table_create_data(const char *path, const deltafs_options *given, deltafs_dir **out, struct error *e);

@@ -216,10 +216,10 @@ void pins_fini(struct pins *p)
     *p = (struct pins){0};
 }
 
-int pin_layer_has(const struct pins *p, const struct pin_layer *layer, uint64_t number, uint64_t label)
+const struct layer_table *pin_layer_table(const struct pins *p, const struct pin_layer *layer, uint64_t number)
 {
     const struct layer_table *table = p->table + layer->first;
     size_t i = layer->count > 0 ? number_position(&table->number, layer->count, sizeof *table, number) : 0;
 
-    return i < layer->count && table[i].number == number && label > table[i].from && label <= table[i].limit;
+    return i < layer->count && table[i].number == number ? &table[i] : NULL;
 }

@@ -40,7 +40,7 @@ struct pins {
 };
 int pins_read(struct io *io, const char *path, struct pins *out, struct error *e);
 void pins_fini(struct pins *p);
-/* Whether a layer has the epoch with this label of a table. */
-int pin_layer_has(const struct pins *p, const struct pin_layer *layer, uint64_t number, uint64_t label);
+/* What a layer has of a table, one of p->table; NULL: nothing. */
+const struct layer_table *pin_layer_table(const struct pins *p, const struct pin_layer *layer, uint64_t number);
 
 #endif

@@ -615,6 +615,7 @@ int deltafs_private_namespace_share(deltafs_namespace *store, const struct colle
         free(client);
         return error_no_memory(e, sizeof *s + sizeof *client, "a namespace");
     }
+    store->own.has_journal = 0; /* a commit of all ranks is an epoch */
     *s = (struct shared){.store = store,
                          .client = client,
                          .transport = transport,

@@ -75,14 +75,13 @@ static int add_table(struct snapshot_call *c, const struct table *table, struct 
     struct stat st;
     uint64_t from = table->epochs.first > 0 ? table->epochs.first - 1 : 0;
     struct layer_table t = {.number = table->number, .limit = from, .from = from};
-    int status = DELTAFS_OK;
 
-    if (table->reader)
-        status = error_of_call(deltafs_last_label(table->reader->dir, &t.limit), &c->error);
+    if (table_last_label(table) > from)
+        t.limit = table_last_label(table);
     else if (from == 0 && (stat(table_path(path, table->path, table->number, "/" MANIFEST_NAME), &st) != 0 ||
                            stat(table_path(path, table->path, table->number, TABLE_DATA), &st) != 0))
         return DELTAFS_OK; /* its creation was interrupted, or it has nothing */
-    return status == DELTAFS_OK ? layers_add_table(layers, &t, &c->error) : status;
+    return layers_add_table(layers, &t, &c->error);
 }
 
 /* Add the namespace as it is now on top of what is below it. */

@@ -83,7 +83,41 @@ static int reader_create(const struct tables *t, const struct table *table, stru
 
 static int table_is_limited(const struct table *table)
 {
-    return table->epochs.last != UINT64_MAX;
+    return table->limit != UINT64_MAX;
+}
+
+uint64_t table_last_label(const struct table *table)
+{
+    uint64_t label = 0;
+
+    if (table->journal && table->journal->last_label > 0)
+        return table->journal->last_label;
+    return table->reader && deltafs_last_label(table->reader->dir, &label) == DELTAFS_OK ? label : 0;
+}
+
+uint64_t table_epoch_of(const struct table *table, uint64_t label)
+{
+    struct deltafs_stat all = {.struct_size = sizeof all};
+    struct deltafs_epoch_stat one = {.struct_size = sizeof one};
+    uint64_t first = 0;
+
+    if (label == UINT64_MAX || !table->reader || deltafs_stat(table->reader->dir, &all) != DELTAFS_OK)
+        return label;
+    for (uint64_t end = all.epochs; first < end;) {
+        uint64_t middle = first + (end - first) / 2;
+        if (deltafs_epoch_stat(table->reader->dir, middle, &one) == DELTAFS_OK && one.label < label)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return first < all.epochs && deltafs_epoch_stat(table->reader->dir, first, &one) == DELTAFS_OK ? one.label : label;
+}
+
+const struct journal_record *table_journaled(const struct table *table, int kind, uint64_t low, uint64_t high,
+                                             size_t *count)
+{
+    *count = 0;
+    return table->journal ? journal_find(table->journal, kind, low, high, count) : NULL;
 }
 
 static const struct deltafs_range *table_epochs(const struct table *table)
@@ -101,37 +135,68 @@ int table_is_empty(const char *directory, int status)
     return access(io_path_in(copy, directory, MANIFEST_COPY_NAME), F_OK) != 0;
 }
 
-/* Open what is committed by now. A table that was just made, or whose writer died before its first commit, has
- * nothing. Of a layer's there must be what the layer has of it. */
-static int table_open(struct tables *t, struct table *table, struct error *e)
+/* Open the epochs of a table. One that was just made, or whose writer died before its first commit, has none. */
+static int open_epochs(struct tables *t, struct table *table, struct error *e)
 {
     char path[PATH_ROOM];
     struct table_reader *r = NULL;
     uint64_t label = 0;
-
-    if (table->epochs.last == 0 || table->epochs.first > table->epochs.last)
-        return DELTAFS_OK; /* of this table a layer has bytes of files only */
     int status = reader_create(t, table, &r, e);
+
     if (!table_is_limited(table) && table_is_empty(table_path(path, table->path, table->number, ""), status))
         return DELTAFS_OK;
     if (status == DELTAFS_ERR_NOT_DELTAFS)
         e->status = DELTAFS_ERR_DAMAGED;
     if (status != DELTAFS_OK)
         return e->status;
-    int has_label = deltafs_last_label(r->dir, &label) == DELTAFS_OK;
-    if (table_is_limited(table) && label < table->epochs.last)
-        status = error_set(e, DELTAFS_ERR_DAMAGED, "%s: has lost epochs that a snapshot has",
-                           table_path(path, table->path, table->number, ""));
-    if (label > table->epochs.last)
-        label = table->epochs.last;
-    if (status == DELTAFS_OK && label > t->last_label)
-        t->last_label = label;
-    if (!has_label || status != DELTAFS_OK || label < table->epochs.first) {
+    if (deltafs_last_label(r->dir, &label) != DELTAFS_OK || label < table->epochs.first) {
         table_reader_release(r);
-        return status;
+        r = NULL;
     }
-    table_reader_release(table->reader);
-    table->reader = r;
+    if (r || !table->reader) {
+        table_reader_release(table->reader);
+        table->reader = r;
+    }
+    if (table->journal && !table->is_own)
+        journal_drop(table->journal, label);
+    return DELTAFS_OK;
+}
+
+/* Read the journal of a table before its epochs: see journal.h. */
+static int open_journal(const struct tables *t, struct table *table, struct error *e)
+{
+    char path[PATH_ROOM];
+
+    table->journal = calloc(1, sizeof *table->journal);
+    if (!table->journal)
+        return error_no_memory(e, sizeof *table->journal, "a journal");
+    return journal_read(table->journal, t->io, table_path(path, table->path, table->number, TABLE_JOURNAL),
+                        table->number, e);
+}
+
+/* Open what is committed by now. Of a layer's there must be what the layer has of it. */
+static int table_open(struct tables *t, struct table *table, struct error *e)
+{
+    char path[PATH_ROOM];
+    int status = open_journal(t, table, e);
+
+    if (table->epochs.last == 0 || table->epochs.first > table->epochs.last)
+        return status; /* of this table a layer has bytes of files only */
+    if (status == DELTAFS_OK)
+        status = open_epochs(t, table, e);
+    if (status != DELTAFS_OK)
+        return status;
+    uint64_t label = table_last_label(table), limit = table->limit;
+    if (table_is_limited(table) && label < limit)
+        return error_set(e, DELTAFS_ERR_DAMAGED, "%s: has lost epochs that a snapshot has",
+                         table_path(path, table->path, table->number, ""));
+    if (table->epochs.first > 0 && table_epoch_of(table, table->epochs.first - 1) >= table->epochs.first)
+        table->from = table->epochs.first - 1;
+    table->epochs.last = table_epoch_of(table, limit);
+    if (label > limit)
+        label = limit;
+    if (label > t->last_label)
+        t->last_label = label;
     return DELTAFS_OK;
 }
 
@@ -142,7 +207,7 @@ int table_reader(struct tables *t, struct table *table, struct table_reader **ou
     if (table->is_stale && table->reader && table->reader->users == 1)
         status = error_of_call(deltafs_refresh(table->reader->dir), e);
     else if (table->is_stale)
-        status = table_open(t, table, e);
+        status = open_epochs(t, table, e);
     if (status == DELTAFS_OK) {
         table->is_stale = 0;
         *out = table->reader;
@@ -199,8 +264,8 @@ static int tables_add(struct tables *t, const char *path, uint64_t number, struc
     size_t place = place_of(t, number);
     struct table *table = tables_find(t, number);
 
-    if (table && epochs.last > table->epochs.last)
-        table->epochs.last = epochs.last;
+    if (table && epochs.last > table->limit)
+        table->limit = table->epochs.last = epochs.last;
     if (table && epochs.first < table->epochs.first)
         table->epochs.first = epochs.first;
     if (table)
@@ -209,7 +274,7 @@ static int tables_add(struct tables *t, const char *path, uint64_t number, struc
     if (status != DELTAFS_OK)
         return status;
     memmove(t->table + place + 1, t->table + place, (t->count - place) * sizeof *t->table);
-    t->table[place] = (struct table){.number = number, .path = path, .epochs = epochs};
+    t->table[place] = (struct table){.number = number, .path = path, .epochs = epochs, .limit = epochs.last};
     t->count++;
     return DELTAFS_OK;
 }
@@ -260,10 +325,8 @@ static int check_compacted(struct tables *t, const char *path, const struct comp
 {
     char name[PATH_ROOM];
     const struct table *table = tables_find(t, c->into.number);
-    uint64_t label = 0;
 
-    if (c->into.number == 0 || (table && table->reader &&
-                                deltafs_last_label(table->reader->dir, &label) == DELTAFS_OK && label >= c->into.limit))
+    if (c->into.number == 0 || (table && table_last_label(table) >= c->into.limit))
         return DELTAFS_OK;
     return error_set(e, DELTAFS_ERR_DAMAGED, "%s: has lost what a compaction has written; bring it back",
                      table_path(name, path, c->into.number, ""));
@@ -321,14 +384,32 @@ int tables_init_all(struct tables *t, struct io *io, const char *path, const del
     return open_all(t, &o, e);
 }
 
+static void release_journal(struct table *table)
+{
+    if (table->is_own || !table->journal)
+        return;
+    journal_fini(table->journal);
+    free(table->journal);
+}
+
 void tables_fini(struct tables *t)
 {
     for (size_t i = 0; i < t->count; i++) {
         table_reader_release(t->table[i].reader);
         deltafs_close(t->table[i].data);
+        release_journal(&t->table[i]);
     }
     free(t->table);
     deltafs_options_destroy(t->options);
+}
+
+void tables_use_journal(struct tables *t, uint64_t number, struct journal *journal)
+{
+    struct table *table = tables_find(t, number);
+
+    release_journal(table);
+    table->journal = journal;
+    table->is_own = 1;
 }
 
 void tables_note_commit(struct tables *t, uint64_t number)
@@ -361,37 +442,70 @@ int tables_explain(const struct tables *t, const struct table *table, int status
     return error_set(e, DELTAFS_ERR_CHANGED, "%s: was compacted, and then tables were removed; open it again", t->path);
 }
 
-static int table_get(struct tables *t, size_t i, const struct entry_name *name, tables_fn *fn, void *arg,
-                     struct error *e)
+/* A name that is looked up, and who gets what the tables have of it. */
+struct getting {
+    struct tables *tables;
+    const struct entry_name *name;
+    tables_fn *fn;
+    void *arg;
+};
+
+/* Pass a record on, if it is of the name, and is read. */
+static int get_record(const struct getting *g, size_t i, const struct deltafs_record *record, struct error *e)
 {
-    struct table *table = &t->table[i];
+    const struct entry_name *name = g->name;
+    const struct table *table = &g->tables->table[i];
+    struct entry entry;
+    int status = table_decode(table, record, &entry, e);
+
+    if (status != DELTAFS_OK || entry.name_size != name->size || !id_is_same(&entry.parent, &name->parent) ||
+        memcmp(entry.name, name->text, name->size) != 0 || !table_has(table, record->label, entry.inode.stamp))
+        return status;
+    return g->fn(g->arg, i, &entry, e);
+}
+
+static int get_journaled(const struct getting *g, size_t i, struct error *e)
+{
+    const struct table *table = &g->tables->table[i];
+    size_t count;
+    const struct journal_record *r = table_journaled(table, JOURNAL_ENTRY, g->name->key, g->name->key, &count);
+    int status = DELTAFS_OK;
+
+    for (size_t k = 0; k < count && status == DELTAFS_OK; k++) {
+        const struct deltafs_record record = table_journal_record(table, &r[k]);
+        status = get_record(g, i, &record, e);
+    }
+    return status;
+}
+
+static int table_get(const struct getting *g, size_t i, struct error *e)
+{
+    struct table *table = &g->tables->table[i];
     struct table_reader *reader;
     deltafs_records *records = NULL;
-    struct entry entry;
-    int status = table_reader(t, table, &reader, e);
+    int status = table_reader(g->tables, table, &reader, e);
 
+    if (status == DELTAFS_OK)
+        status = get_journaled(g, i, e);
     if (status != DELTAFS_OK || !reader)
         return status;
-    status = error_of_call(deltafs_get(reader->dir, name->key, table_epochs(table), &records), e);
-    status = tables_explain(t, table, status, e);
+    status = error_of_call(deltafs_get(reader->dir, g->name->key, table_epochs(table), &records), e);
+    status = tables_explain(g->tables, table, status, e);
     if (status == DELTAFS_ERR_NOT_FOUND)
         status = DELTAFS_OK;
-    for (size_t k = 0; status == DELTAFS_OK && records && k < records->count; k++) {
-        status = table_decode(table, &records->record[k], &entry, e);
-        if (status == DELTAFS_OK && entry.name_size == name->size && id_is_same(&entry.parent, &name->parent) &&
-            memcmp(entry.name, name->text, name->size) == 0)
-            status = fn(arg, i, &entry, e);
-    }
+    for (size_t k = 0; status == DELTAFS_OK && records && k < records->count; k++)
+        status = get_record(g, i, &records->record[k], e);
     deltafs_records_destroy(records);
     return status;
 }
 
 int tables_get(struct tables *t, const struct entry_name *name, tables_fn *fn, void *arg, struct error *e)
 {
+    const struct getting g = {t, name, fn, arg};
     int status = DELTAFS_OK;
 
     for (size_t i = 0; i < t->count && status == DELTAFS_OK; i++)
-        status = table_get(t, i, name, fn, arg, e);
+        status = table_get(&g, i, e);
     return status;
 }
 
@@ -465,7 +579,15 @@ int tables_read_chunk(struct tables *t, const struct entry_id *place, size_t roo
     const struct table *table = tables_find(t, place->table);
     deltafs_records *records = NULL;
     char path[PATH_ROOM];
+    size_t in_journal = 0;
+    const struct journal_record *r =
+        table ? table_journaled(table, JOURNAL_CHUNK, place->number, place->number, &in_journal) : NULL;
 
+    if (in_journal > 0 && r->size <= room) {
+        *got = r->size;
+        memcpy(bytes, journal_bytes(table->journal, r), *got);
+        return DELTAFS_OK;
+    }
     int status = find_chunk(t, place, &records, e);
     int is_sound = status == DELTAFS_OK && records->count == 1 && records->record[0].size <= room;
     if (is_sound) {

@@ -5,6 +5,7 @@
 #include "base/buffer.h"
 #include "base/options.h"
 #include "io/io.h"
+#include "namespace/journal.h"
 #include "namespace/layers.h"
 #include "namespace/name_table.h"
 
@@ -18,7 +19,12 @@ struct table {
     uint64_t number;
     const char *path;            /* of its namespace */
     struct deltafs_range epochs; /* those that are read: not those that were compacted, and of a layer up to a limit */
-    struct table_reader *reader; /* NULL: nothing is committed */
+    /* The first and the last of these epochs may have commits of a journal that are not read: those with stamps up to
+     * `from`, or above `limit`. */
+    uint64_t from, limit;
+    struct table_reader *reader; /* NULL: nothing is in epochs */
+    struct journal *journal;     /* what is committed and in no epoch; NULL: nothing */
+    int is_own;                  /* the journal is the writer's */
     deltafs_dir *data;           /* NULL: not open */
     int is_stale, is_data_stale; /* more was committed since they were opened */
 };
@@ -50,7 +56,9 @@ char *table_path(char path[PATH_ROOM], const char *folder, uint64_t number, cons
  * writer died before the first commit. */
 int table_is_empty(const char *directory, int status);
 
-/* This table has committed something. */
+/* The journal of the own table, which its writer has. */
+void tables_use_journal(struct tables *t, uint64_t number, struct journal *journal);
+/* This table has a new epoch, or its data has. */
 void tables_note_commit(struct tables *t, uint64_t number);
 void tables_note_data(struct tables *t, uint64_t number);
 
@@ -58,10 +66,26 @@ void tables_note_data(struct tables *t, uint64_t number);
 int table_reader(struct tables *t, struct table *table, struct table_reader **out, struct error *e);
 void table_reader_release(struct table_reader *r);
 
-/* Whether an epoch with this label is read. */
-static inline int table_has_epoch(const struct table *table, uint64_t label)
+/* Whether a record with this label and stamp is read. */
+static inline int table_has(const struct table *table, uint64_t label, uint64_t stamp)
 {
-    return label >= table->epochs.first && label <= table->epochs.last;
+    return label >= table->epochs.first && label <= table->epochs.last && stamp > table->from && stamp <= table->limit;
+}
+
+/* The label of its last commit; 0: there is none. */
+uint64_t table_last_label(const struct table *table);
+/* The label of the epoch that has the commit with this label, or that one's if it is in no epoch. */
+uint64_t table_epoch_of(const struct table *table, uint64_t label);
+
+/* The records that the journal of a table has with keys from `low` to `high`, and *count of them. */
+const struct journal_record *table_journaled(const struct table *table, int kind, uint64_t low, uint64_t high,
+                                             size_t *count);
+
+/* One of them, as an epoch would have it. */
+static inline struct deltafs_record table_journal_record(const struct table *table, const struct journal_record *r)
+{
+    return (struct deltafs_record){
+        .key = r->key, .label = r->label, .value = journal_bytes(table->journal, r), .size = r->size};
 }
 
 /* The status of a call that has read a table: if that was removed after a compaction, DELTAFS_ERR_CHANGED. */

@@ -66,9 +66,12 @@ int deltafs_namespace_repair(const char *path, const struct deltafs_repair_optio
         return error_set(thread, DELTAFS_ERR_INVALID,
                          "%s: label and drop_from are for one directory: repair the table that needs it by itself",
                          call);
+    struct deltafs_verify_counts counts = {0};
     int status = namespace_check_texts(&r.io, path, &r.damages, &e);
     if (status == DELTAFS_OK)
         status = namespace_each_directory(&r.io, path, repair_one, &r, &e);
+    if (status == DELTAFS_OK)
+        status = namespace_check_journals(&r.io, path, &r.damages, &counts, &e);
     if (status == DELTAFS_OK)
         status = repair_names(&r, path, &e);
     if (status == DELTAFS_OK && r.damages.count > 0) {

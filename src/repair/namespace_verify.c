@@ -47,6 +47,25 @@ int namespace_each_directory(struct io *io, const char *path, void (*fn)(void *a
     return status;
 }
 
+int namespace_check_journals(struct io *io, const char *path, struct damages *d, struct deltafs_verify_counts *counts,
+                             struct error *e)
+{
+    char name[PATH_ROOM];
+    uint64_t *number = NULL;
+    size_t count = 0;
+    int status = tables_list(io, path, &number, &count, e);
+
+    for (size_t i = 0; i < count && status == DELTAFS_OK; i++) {
+        struct journal j;
+        damages_of(d, journal_read(&j, io, table_path(name, path, number[i], TABLE_JOURNAL), number[i], e), e);
+        counts->records += j.committed;
+        counts->bytes += j.end;
+        journal_fini(&j);
+    }
+    free(number);
+    return status;
+}
+
 /* ---- Its names ---- */
 
 /* Folders that are still to be listed. */
@@ -231,6 +250,8 @@ int deltafs_namespace_verify(const char *path, deltafs_damage_fn fn, void *arg, 
         status = views_begin(&views, &v.io, path, NULL, &e);
     if (status == DELTAFS_OK)
         status = namespace_each_directory(&v.io, path, verify_one, &v, &e);
+    if (status == DELTAFS_OK)
+        status = namespace_check_journals(&v.io, path, &v.damages, &v.counts, &e);
     if (status == DELTAFS_OK) {
         int checked = namespace_check_names(path, &v.damages, &e);
         if (v.damages.count == 0) /* otherwise that is why it cannot be opened */

@@ -57,6 +57,11 @@ expect 0 "$PYTHON3" "$corpus/decode_namespace.py" "$corpus/namespace"
 same "$corpus/namespace.txt" "$work/out" "namespace, by decode_namespace.py"
 expect 0 "$PYTHON3" "$corpus/get_entries.py" "$deltafs" "$corpus/namespace" "$corpus/namespace.txt"
 [ "$(cat "$work/out")" -eq 12 ] || fail "namespace: $(cat "$work/out") entries"
+# Another one, whose writers left journals.
+expect 0 "$PYTHON3" "$corpus/decode_namespace.py" "$corpus/journals"
+same "$corpus/journals.txt" "$work/out" "journals, by decode_namespace.py"
+expect 0 "$PYTHON3" "$corpus/get_entries.py" "$deltafs" "$corpus/journals" "$corpus/journals.txt"
+[ "$(cat "$work/out")" -eq 12 ] || fail "journals: $(cat "$work/out") entries"
 # Also with a time before 1970.
 expect 0 "$deltafs" ns cp -rp "$corpus/namespace:/a" "$work/a"
 [ "$(stat -c %Y "$work/a/b")" -eq -1 ] || fail "namespace: a copy has the time $(stat -c %Y "$work/a/b")"

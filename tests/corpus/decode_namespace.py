@@ -74,15 +74,20 @@ class Namespace:
         for line in lines:
             need(line[-10:-8] == b" ~" and int(line[-8:], 16) == crc32c(line[:-10]), "the checksum of a line")
         words = lines[1].split(b" ")
+        self.has_journals = words[0].startswith(b"Journals")
+        if self.has_journals:
+            words = lines[2].split(b" ")
         need(lines[0].startswith(b"Deltafs version=1 ") and words[0] == b"Namespace", "the first lines")
         fields = dict(w.split(b"=") for w in words[1:-1])
         self.root = [int(fields[k]) for k in (b"mode", b"uid", b"gid", b"time")]
 
     def read_table(self, name, newest):
         table = int(name[1:], 16)
-        records = read(os.path.join(self.path, name))
-        next(records)
-        for key, label, value in records:
+        stored = read(os.path.join(self.path, name))
+        next(stored)
+        records = list(stored)
+        last = max((label for _, label, _ in records), default=0)
+        for key, label, value in records + self.read_journal(name, table, last):
             e = entry(value)
             need(key == (xxh3(struct.pack("<QQ", *e.parent)) >> 32) << 32 | xxh3(e.name) & 0xFFFFFFFF, "the key of an entry")
             need(e.stamp < label, "a stamp")
@@ -96,6 +101,32 @@ class Namespace:
             next(records)
             for key, _, value in records:
                 self.chunks[table, key] = value
+
+    def read_journal(self, name, table, last):
+        """The records of commits behind the last epoch; their chunks are kept."""
+        try:
+            with open(os.path.join(self.path, name + ".journal"), "rb") as f:
+                content = f.read()
+        except OSError:
+            return []
+        need(self.has_journals, "a journal")
+        records, at = [], 0
+        while len(content) - at >= 32:
+            magic, checksum, label, number, size, _ = struct.unpack_from("<IIQQII", content, at)
+            end = at + 32 + size
+            if magic != 0x314A4644 or end > len(content) or checksum != crc32c(content[at + 8 : end]):
+                break  # it was interrupted
+            need(number == table, "the table of a commit")
+            at += 32
+            while at < end:
+                kind, size, key = struct.unpack_from("<BIQ", content, at)
+                at += 13 + size
+                need(at <= end, "a record of a commit")
+                if label > last and kind == 1:
+                    records.append((key, label, content[at - size : at]))
+                elif label > last:
+                    self.chunks[table, key] = content[at - size : at]
+        return records
 
     def chunk(self, place, size):
         value = b"" if place == (0, 0) else self.chunks[place]

@@ -1,11 +1,14 @@
-/* Made the golden namespace, by two writers at once: files of one chunk and of several, sparse and empty ones, a chunk
+/* Made the golden namespaces, by two writers at once: files of one chunk and of several, sparse and empty ones, a chunk
  * that the other writer replaced, links, names that were removed and renamed, a folder that both made, attributes.
  *
- *     make_namespace FOLDER */
+ *     make_namespace FOLDER [dies]
+ *
+ * With "dies" the writers commit, and leave journals. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <deltafs/deltafs_namespace.h>
 
 #define LARGE 600000
@@ -51,7 +54,8 @@ static void set(deltafs_namespace *ns, const char *path, uint32_t mode, int64_t 
 
 int main(int argc, char **argv)
 {
-    if (argc != 2)
+    int dies = argc == 3 && strcmp(argv[2], "dies") == 0;
+    if (argc != 2 && !dies)
         return 2;
     deltafs_namespace *a = begin(argv[1]), *b;
 
@@ -77,8 +81,10 @@ int main(int argc, char **argv)
     must(deltafs_namespace_rename(b, "/a/small", "/a/b/renamed"));
     set(b, "/a/b", 01700, -5);
     set(b, "/", 0700, INT64_C(1700000000123456789));
-    must(deltafs_namespace_close(b));
+    must(dies ? deltafs_namespace_commit(b) : deltafs_namespace_close(b));
     put(a, "/a/small", 0, "again", 5);
-    must(deltafs_namespace_close(a));
+    must(dies ? deltafs_namespace_commit(a) : deltafs_namespace_close(a));
+    if (dies)
+        _exit(0);
     return 0;
 }

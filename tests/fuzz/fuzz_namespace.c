@@ -1,16 +1,20 @@
 /* The structures of a namespace: a byte (1: the lines of a text get right checksums; the kind times 2), then a record
- * of an entry, or a file NAMESPACE, SNAPSHOT, PIN or COMPACTED. */
+ * of an entry, a file NAMESPACE, SNAPSHOT, PIN or COMPACTED, or a journal, whose commits get right checksums instead.
+ */
 #include <stdlib.h>
 #include <string.h>
+#include "base/coding.h"
+#include "base/crc32c.h"
 #include "fuzz_target.h"
 #include "mem_io.h"
 #include "namespace/compacted.h"
 #include "namespace/head.h"
+#include "namespace/journal.h"
 #include "namespace/pin.h"
 #include "namespace/registry.h"
 #include "structures.h"
 
-enum { ENTRY, HEAD, SNAPSHOT, PIN, COMPACTED, KINDS };
+enum { ENTRY, HEAD, SNAPSHOT, PIN, COMPACTED, JOURNAL, KINDS };
 
 static void try_entry(const uint8_t *bytes, size_t n)
 {
@@ -92,6 +96,39 @@ static int try_compacted(struct io *io, struct error *e)
     return status;
 }
 
+/* Commits that are where the sizes say get right checksums. */
+static void seal_journal(uint8_t *bytes, size_t n)
+{
+    for (size_t at = 0; n - at >= JOURNAL_HEADER_SIZE;) {
+        size_t size = JOURNAL_HEADER_SIZE + (size_t)get_u32(bytes + at + 24);
+        if (size > n - at)
+            return;
+        put_u32(bytes + at + 4, crc32c(0, bytes + at + 8, size - 8));
+        at += size;
+    }
+}
+
+static void try_journal(const uint8_t *bytes, size_t n)
+{
+    struct journal j;
+    struct error e;
+    size_t count;
+    int status = journal_parse(&j, "/n/journal", bytes, n, 7, &e);
+
+    FUZZ_CHECK(status == DELTAFS_OK || strstr(e.text, "/n/journal") != NULL);
+    for (int kind = JOURNAL_ENTRY; kind <= JOURNAL_CHUNK; kind++) {
+        const struct journal_record *r = journal_find(&j, kind, 0, UINT64_MAX, &count);
+        for (size_t i = 0; i < count; i++) {
+            FUZZ_CHECK(r[i].kind == kind && r[i].label > 0 && r[i].label <= j.last_label);
+            FUZZ_CHECK(i == 0 || r[i - 1].key <= r[i].key);
+            fuzz_touch(journal_bytes(&j, &r[i]), r[i].size);
+        }
+    }
+    journal_drop(&j, j.last_label);
+    FUZZ_CHECK(j.committed == 0);
+    journal_fini(&j);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
     static const char *const path[] = {[HEAD] = "/n/NAMESPACE",
@@ -106,8 +143,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     uint8_t *text = fuzz_bytes(&in, SIZE_MAX, &n);
     struct error e = {0};
 
-    if (kind == ENTRY) {
-        try_entry(text, n);
+    if (kind == JOURNAL && (mode & 1))
+        seal_journal(text, n);
+    if (kind == ENTRY || kind == JOURNAL) {
+        (kind == ENTRY ? try_entry : try_journal)(text, n);
         free(text);
         return 0;
     }

@@ -293,6 +293,33 @@ static void make_imports(const char *folder)
 
 #define UUID "00000000-0000-0000-0000-00000000000"
 
+/* Two commits, each with an entry and a chunk; their checksums are for the target to put. */
+static void make_journal(const char *folder, const uint8_t *entry, size_t size)
+{
+    static const char chunk[] = "bytes";
+    static struct seed s;
+
+    s.n = 0;
+    add_number(&s, 11, 1);
+    for (uint64_t label = 20; label < 22; label++) {
+        add_number(&s, JOURNAL_MAGIC, 4);
+        add_number(&s, 0, 4);
+        add_number(&s, label, 8);
+        add_number(&s, 7, 8);
+        add_number(&s, 2 * JOURNAL_RECORD_SIZE + size + sizeof chunk, 4);
+        add_number(&s, JOURNAL_FLAG_SYNCED, 4);
+        add_number(&s, JOURNAL_CHUNK, 1);
+        add_number(&s, sizeof chunk, 4);
+        add_number(&s, 10, 8);
+        add(&s, chunk, sizeof chunk);
+        add_number(&s, JOURNAL_ENTRY, 1);
+        add_number(&s, size, 4);
+        add_number(&s, 5, 8);
+        add(&s, entry, size);
+    }
+    save(&s, folder, "namespace", "journal");
+}
+
 /* An entry of each type, and the texts of a namespace. */
 static void make_namespace(const char *folder)
 {
@@ -327,6 +354,7 @@ static void make_namespace(const char *folder)
         snprintf(name, sizeof name, "entry%d", type);
         save(&s, folder, "namespace", name);
     }
+    make_journal(folder, bytes, entry_encode(&entry, bytes));
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         snprintf(name, sizeof name, "text%zu", i);
         save_text(folder, "namespace", name, texts[i]);

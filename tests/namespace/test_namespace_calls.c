@@ -304,14 +304,15 @@ static uint64_t data_epochs(const char *name)
     deltafs_dir *dir;
 
     CHECK_IS(count_tables(unit_path("%s", name), table), 1);
-    CHECK_IS(deltafs_open(unit_path("%s/%s.data", name, table), NULL, &dir), DELTAFS_OK);
+    if (deltafs_open(unit_path("%s/%s.data", name, table), NULL, &dir) == DELTAFS_ERR_NOT_DELTAFS)
+        return 0;
     CHECK_IS(deltafs_stat(dir, &s), DELTAFS_OK);
     deltafs_close(dir);
     return s.epochs;
 }
 
-/* Each file is read right after it was written, which commits nothing as long as its bytes are in memory. Then they are
- * not any more, and are committed once. */
+/* Each file is read right after it was written, which commits nothing as long as its bytes are in memory, and the
+ * commit goes to the journal. Then they are not any more, and are committed once. */
 static void commits_of_data(void **state)
 {
     deltafs_namespace *ns = new_ns("data");
@@ -328,7 +329,7 @@ static void commits_of_data(void **state)
     CHECK_IS(deltafs_namespace_commit(ns), DELTAFS_OK);
     check_file(ns, path, text);
     memset(text, 'a', sizeof text - 1);
-    CHECK_IS(data_epochs("data"), 1);
+    CHECK_IS(data_epochs("data"), 0);
     put_file(ns, "/first", "first");
     for (int i = 0; i < 16; i++) {
         deltafs_namespace_file *f;
@@ -341,7 +342,7 @@ static void commits_of_data(void **state)
     check_file(ns, "/first", "first");
     check_file(ns, "/0", text);
     close_ns(ns);
-    CHECK_IS(data_epochs("data"), 2);
+    CHECK_IS(data_epochs("data"), 1);
 }
 
 /* A file of many chunks, more than are kept in memory, and the same bytes in memory. */

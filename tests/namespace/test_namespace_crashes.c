@@ -5,16 +5,30 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "namespace/entry.h"
+#include "namespace/journal.h"
 #include "unit_io.h"
 #include "unit_kth.h"
 #include "unit_namespace.h"
 
 /* ---- Failures ---- */
 
+/* More than goes into a journal at once. */
+static void put_links(deltafs_namespace *ns)
+{
+    static char target[ENTRY_TARGET_MAX + 1];
+    char name[16];
+
+    memset(target, 't', sizeof target - 1);
+    for (unsigned i = 0; i <= JOURNAL_GROUP_MAX / ENTRY_TARGET_MAX; i++) {
+        snprintf(name, sizeof name, "/link%u", i);
+        CHECK_IS(deltafs_namespace_symlink(ns, target, name), DELTAFS_OK);
+    }
+}
+
 /* A commit that fails leaves what was committed, and nothing else can be changed. */
 static void commits_that_fail(void **state)
 {
-    static const char *const where[] = {"MANIFEST", ".index", ".data"};
+    static const char *const where[] = {"MANIFEST", ".index", ".data", ".journal"};
     deltafs_namespace *ns = new_ns("fail");
     deltafs_namespace_file *f;
     char name[16];
@@ -22,11 +36,13 @@ static void commits_that_fail(void **state)
     (void)state;
     put_file(ns, "/kept", "kept");
     close_ns(ns);
-    for (unsigned i = 0; i < 3; i++) {
+    for (unsigned i = 0; i < 4; i++) {
         snprintf(name, sizeof name, "/%u", i);
         unit_io_begin();
         ns = open_ns(unit_path("fail"), O_RDWR);
         put_file(ns, name, "lost");
+        if (i < 3)
+            put_links(ns);
         CHECK_IS(deltafs_namespace_file_open(ns, "/open", O_RDWR | O_CREAT, 0600, &f), DELTAFS_OK);
         CHECK_IS(deltafs_namespace_file_write(f, 0, "x", 1), DELTAFS_OK);
         unit_io_fail(OP_WRITE, where[i], 0, 1, EIO);

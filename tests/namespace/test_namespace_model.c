@@ -139,6 +139,10 @@ static void one_writer(void **state)
     for (unsigned i = 0; i < steps(30); i++) {
         history_run(&r, 200, "", 1, ns, root);
         tree_check(root, "/", ns);
+        if (rng_below(&r, 3) == 0) {
+            CHECK_IS(deltafs_namespace_commit(ns), DELTAFS_OK);
+            check_reader(path, root);
+        }
         if (rng_below(&r, 3) == 0)
             compact(path);
         if (rng_below(&r, 3) == 0)
@@ -178,7 +182,10 @@ static void child(const char *path, unsigned round, unsigned k, struct tree *roo
     deltafs_namespace *ns = open_ns(path, O_RDWR);
 
     write_part(round, k, ns, root);
-    close_ns(ns);
+    if (rng_below(&(struct rng){round * WRITERS + k}, 3) > 0)
+        close_ns(ns);
+    else
+        CHECK_IS(deltafs_namespace_commit(ns), DELTAFS_OK); /* and it dies */
     _exit(0);
 }
 

@@ -158,6 +158,8 @@ DELTAFS_PRIVATE void deltafs_private_writer_discard(struct writer *w, int is_com
 /* Whether the container is still this job's; only where the lease is. Ask before discard (if not: commit unknown) and
  * before finish, which truncate. */
 DELTAFS_PRIVATE int deltafs_private_writer_check_lease(struct writer *w, struct error *e);
+/* Whether it was so since then. */
+DELTAFS_PRIVATE int deltafs_private_writer_confirm_lease(struct writer *w, struct error *e);
 DELTAFS_PRIVATE int deltafs_private_writer_finish(struct writer *w, uint64_t *tail_length, struct error *e);
 DELTAFS_PRIVATE int deltafs_private_writer_commit_close(struct writer *w, uint64_t tail_length, struct error *e);
 /* Close files and free. NULL is fine. */

@@ -234,6 +234,11 @@ int deltafs_private_writer_check_lease(struct writer *w, struct error *e)
     return lease_renew(&w->lease, NULL, e);
 }
 
+int deltafs_private_writer_confirm_lease(struct writer *w, struct error *e)
+{
+    return lease_confirm(&w->lease, e);
+}
+
 int deltafs_private_writer_commit_close(struct writer *w, uint64_t tail_length, struct error *e)
 {
     int sync = w->c.sync != SYNC_NONE;

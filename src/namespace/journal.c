@@ -1,0 +1,318 @@
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/coding.h"
+#include "base/crc32c.h"
+#include "base/number.h"
+#include "namespace/journal.h"
+
+#define JOURNAL_MAX (16u << 20) /* bytes that a reader takes */
+
+#define INSERT_MOST 32
+
+#define MESSAGE "a journal"
+
+/* ---- Records in memory ---- */
+
+static void journal_clear(struct journal *j)
+{
+    j->last_label = 0;
+    j->used = j->end = 0;
+    j->records = j->committed = j->sorted = 0;
+    j->is_full = 0;
+}
+
+void journal_fini(struct journal *j)
+{
+    buffer_fini(&j->bytes);
+    free(j->record);
+    *j = (struct journal){.table = j->table};
+}
+
+static int add_record(struct journal *j, const struct journal_record *r, struct error *e)
+{
+    int status = memory_extend(NULL, &j->record, j->records, &j->room, sizeof *j->record, MESSAGE, e);
+
+    if (status == DELTAFS_OK)
+        j->record[j->records++] = *r;
+    return status;
+}
+
+/* All records are of groups now. */
+static void note_committed(struct journal *j, uint64_t label)
+{
+    for (size_t i = j->committed; i < j->records; i++)
+        j->record[i].label = label;
+    j->committed = j->records;
+    j->end = j->used;
+    j->last_label = label;
+}
+
+static int compare_records(const void *a, const void *b)
+{
+    const struct journal_record *x = a, *y = b;
+
+    if (x->kind != y->kind)
+        return x->kind < y->kind ? -1 : 1;
+    return compare_two(x->key, y->key, x->label, y->label);
+}
+
+/* The first of so many records, which are in order, that is not before this one. */
+static size_t position(const struct journal *j, size_t end, const struct journal_record *sought)
+{
+    size_t first = 0;
+
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
+        if (compare_records(&j->record[middle], sought) < 0)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return first;
+}
+
+/* Bring the committed records into order; mostly one commit is new. */
+static void sort(struct journal *j)
+{
+    if (j->committed - j->sorted > INSERT_MOST) {
+        qsort(j->record, j->committed, sizeof *j->record, compare_records);
+        j->sorted = j->committed;
+    }
+    for (; j->sorted < j->committed; j->sorted++) {
+        const struct journal_record r = j->record[j->sorted];
+        struct journal_record *to = j->record + position(j, j->sorted, &r);
+        memmove(to + 1, to, (size_t)(j->record + j->sorted - to) * sizeof *to);
+        *to = r;
+    }
+}
+
+const struct journal_record *journal_find(struct journal *j, int kind, uint64_t low, uint64_t high, size_t *count)
+{
+    const struct journal_record least = {.kind = (uint8_t)kind, .key = low};
+
+    sort(j);
+    size_t first = position(j, j->committed, &least), end = first;
+    while (end < j->committed && j->record[end].kind == kind && j->record[end].key <= high)
+        end++;
+    *count = end - first;
+    return j->record + first;
+}
+
+void journal_drop(struct journal *j, uint64_t label)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < j->records; i++)
+        if (j->record[i].label > label)
+            j->record[n++] = j->record[i];
+    j->records = j->committed = n;
+    j->sorted = 0;
+    if (j->last_label <= label)
+        j->last_label = 0;
+}
+
+/* ---- Reading ---- */
+
+/* The bytes of the group that begins here, if it is whole; or 0. */
+static size_t whole_group(const uint8_t *p, size_t n)
+{
+    if (n < JOURNAL_HEADER_SIZE || get_u32(p) != JOURNAL_MAGIC)
+        return 0;
+    size_t size = get_u32(p + 24);
+    if (size > n - JOURNAL_HEADER_SIZE || get_u32(p + 4) != crc32c(0, p + 8, JOURNAL_HEADER_SIZE - 8 + size))
+        return 0;
+    return JOURNAL_HEADER_SIZE + size;
+}
+
+/* Whether a group that is not whole was whole once: somewhere behind it is one that was written after that. */
+static int was_whole(const uint8_t *p, size_t n)
+{
+    const uint8_t first = JOURNAL_MAGIC & 0xff;
+
+    for (const uint8_t *end = p + n, *at = p + 1; at < end && (at = memchr(at, first, (size_t)(end - at))); at++)
+        if (whole_group(at, (size_t)(end - at)) > 0 && (get_u32(at + 28) & JOURNAL_FLAG_SYNCED))
+            return 1;
+    return 0;
+}
+
+static int is_record(const struct journal_record *r)
+{
+    return r->kind == JOURNAL_ENTRY ? r->size <= ENTRY_SIZE_MAX : r->kind == JOURNAL_CHUNK && r->size <= CHUNK_SIZE;
+}
+
+/* Take the records of a whole group, from *at to `end` of the bytes. */
+static int take_records(struct journal *j, const char *path, size_t at, size_t end, struct error *e)
+{
+    const uint8_t *p = j->bytes.bytes;
+    uint64_t label = get_u64(p + at + 8);
+    size_t begin = at;
+    int status = DELTAFS_OK;
+
+    if (get_u64(p + at + 16) != j->table || label <= j->last_label || get_u32(p + at + 28) > JOURNAL_FLAG_SYNCED)
+        return error_damaged(e, path, at, "the commit is not of this table, or not behind the one before it");
+    for (at += JOURNAL_HEADER_SIZE; at < end && status == DELTAFS_OK;) {
+        if (end - at < JOURNAL_RECORD_SIZE)
+            return error_damaged(e, path, begin, "the last record of the commit is malformed");
+        struct journal_record r = {.kind = p[at], .size = get_u32(p + at + 1), .key = get_u64(p + at + 5)};
+        at += JOURNAL_RECORD_SIZE;
+        if (!is_record(&r) || r.size > end - at)
+            return error_damaged(e, path, begin, "a record of the commit is malformed");
+        r.at = (uint32_t)at;
+        at += r.size;
+        status = add_record(j, &r, e);
+    }
+    j->used = end;
+    if (status == DELTAFS_OK)
+        note_committed(j, label);
+    return status;
+}
+
+static int take_groups(struct journal *j, const char *path, size_t n, struct error *e)
+{
+    const uint8_t *p = j->bytes.bytes;
+    int status = DELTAFS_OK;
+
+    for (size_t at = 0, size; at < n && status == DELTAFS_OK; at += size) {
+        size = whole_group(p + at, n - at);
+        if (size > 0)
+            status = take_records(j, path, at, at + size, e);
+        else if (was_whole(p + at, n - at))
+            return error_damaged(e, path, at,
+                                 "the checksum of a commit does not match, and other commits follow it; bring back a "
+                                 "copy of the file, or remove it: then the commits in it are lost");
+        else
+            break; /* the last one was interrupted */
+    }
+    return status;
+}
+
+int journal_parse(struct journal *j, const char *path, const uint8_t *bytes, size_t n, uint64_t table, struct error *e)
+{
+    *j = (struct journal){.table = table};
+    int status = n > 0 ? buffer_reserve(&j->bytes, n, MESSAGE, e) : DELTAFS_OK;
+
+    if (status != DELTAFS_OK || n == 0)
+        return status;
+    memcpy(j->bytes.bytes, bytes, n);
+    return take_groups(j, path, n, e);
+}
+
+static int read_file(struct journal *j, struct io_file *file, struct error *e)
+{
+    uint64_t n = 0;
+    int status = io_file_size(file, &n, e);
+
+    journal_clear(j);
+    if (status == DELTAFS_OK && n > JOURNAL_MAX)
+        return error_damaged(e, file->path, JOURNAL_MAX, "a journal is not that long");
+    if (status == DELTAFS_OK && n > 0)
+        status = buffer_reserve(&j->bytes, (size_t)n, MESSAGE, e);
+    if (status == DELTAFS_OK && n > 0)
+        status = io_file_read(file, 0, j->bytes.bytes, (size_t)n, e);
+    return status == DELTAFS_OK ? take_groups(j, file->path, (size_t)n, e) : status;
+}
+
+int journal_read(struct journal *j, struct io *io, const char *path, uint64_t table, struct error *e)
+{
+    struct io_file file;
+    unsigned waited = 0;
+
+    *j = (struct journal){.table = table};
+    int status = io_file_open_name(io, path, O_RDONLY, &file, e);
+    if (status != DELTAFS_OK)
+        return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
+    do
+        status = read_file(j, &file, e);
+    while (status == DELTAFS_ERR_DAMAGED && io_file_wait(&file, &waited));
+    return io_file_finish(&file, status, e);
+}
+
+/* ---- Writing ---- */
+
+void journal_abort(struct journal *j)
+{
+    j->used = j->end;
+    j->records = j->committed;
+    j->is_full = 0;
+}
+
+int journal_put(struct journal *j, int kind, uint64_t key, const void *bytes, size_t size, struct error *e)
+{
+    size_t begin = j->used > j->end ? j->used : j->end + JOURNAL_HEADER_SIZE, at = begin + JOURNAL_RECORD_SIZE;
+
+    j->is_full |= at + size - j->end > JOURNAL_GROUP_MAX;
+    if (j->is_full)
+        return DELTAFS_OK;
+    int status = buffer_reserve(&j->bytes, at + size, MESSAGE, e);
+    if (status == DELTAFS_OK)
+        status = add_record(
+            j, &(struct journal_record){.key = key, .at = (uint32_t)at, .size = (uint32_t)size, .kind = (uint8_t)kind},
+            e);
+    if (status != DELTAFS_OK)
+        return status;
+    uint8_t *p = j->bytes.bytes + begin;
+    p[0] = (uint8_t)kind;
+    put_u32(p + 1, (uint32_t)size);
+    put_u64(p + 5, key);
+    memcpy(p + JOURNAL_RECORD_SIZE, bytes, size);
+    j->used = at + size;
+    return DELTAFS_OK;
+}
+
+/* The header of the group that is not committed. */
+static void seal_group(struct journal *j, uint64_t label, int sync)
+{
+    uint8_t *p = j->bytes.bytes + j->end;
+    size_t size = j->used - j->end;
+
+    put_u32(p, JOURNAL_MAGIC);
+    put_u64(p + 8, label);
+    put_u64(p + 16, j->table);
+    put_u32(p + 24, (uint32_t)(size - JOURNAL_HEADER_SIZE));
+    put_u32(p + 28, sync ? JOURNAL_FLAG_SYNCED : 0);
+    put_u32(p + 4, crc32c(0, p + 8, size - 8));
+}
+
+int journal_commit(struct journal *j, struct io *io, const char *path, uint64_t label, int sync, struct error *e)
+{
+    int is_new = !j->file.path, status = DELTAFS_OK;
+
+    if (j->used == j->end)
+        return DELTAFS_OK;
+    if (is_new)
+        status = io_file_open(io, path, O_CREAT | O_EXCL | O_WRONLY, &j->file, e);
+    if (status != DELTAFS_OK)
+        return status;
+    seal_group(j, label, sync);
+    status = io_file_write(&j->file, j->end, j->bytes.bytes + j->end, j->used - j->end, e);
+    if (status == DELTAFS_OK && sync)
+        status = io_file_sync(&j->file, e);
+    if (status == DELTAFS_OK && sync && is_new)
+        status = io_sync_parent(io, path, e);
+    if (status == DELTAFS_OK)
+        note_committed(j, label);
+    else if (io_file_truncate(&j->file, j->end, error_ignored()) == DELTAFS_OK && sync)
+        io_file_sync(&j->file, error_ignored());
+    return status;
+}
+
+int journal_close(struct journal *j, struct error *e)
+{
+    int status = j->file.path ? io_file_close(&j->file, e) : DELTAFS_OK;
+
+    journal_fini(j);
+    return status;
+}
+
+int journal_remove(struct journal *j, struct error *e)
+{
+    int status = DELTAFS_OK;
+
+    if (j->file.path) {
+        status = io_unlink(j->file.io, j->file.path, e);
+        status = error_first(status, io_file_close(&j->file, error_after(status, e)));
+    }
+    journal_clear(j);
+    return status;
+}

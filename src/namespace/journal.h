@@ -1,0 +1,73 @@
+/* The journal of a table: what its writer has committed, and what is in no epoch of the table, or of its data, yet.
+ *
+ * A commit of a few names, and of the bytes of small files, appends one group to the journal and syncs that. When the
+ * journal is full, or the writer closes the namespace, all that it has becomes an epoch of the data and one of the
+ * table, with the label of the last group, and the journal is removed. A group whose label is not above that of the
+ * table's last epoch is in the table, so whoever finds a journal that should have been removed leaves it out. A reader
+ * reads the journal first and the table's MANIFEST then: so it misses no commit that was there as it began.
+ *
+ * All of it is in memory. Groups are little: JOURNAL_GROUP_MAX bytes; a commit with more is an epoch at once. */
+#ifndef DELTAFS_NAMESPACE_JOURNAL_H
+#define DELTAFS_NAMESPACE_JOURNAL_H
+
+#include "base/buffer.h"
+#include "io/io.h"
+#include "namespace/entry_format.h"
+
+#define JOURNAL_GROUP_MAX (256u << 10)
+#define JOURNAL_FULL      (2u << 20)
+
+struct journal_record {
+    uint64_t key;
+    uint64_t label; /* of its group */
+    uint32_t at;    /* in the bytes */
+    uint32_t size;
+    uint8_t kind; /* JOURNAL_ENTRY or JOURNAL_CHUNK */
+};
+
+struct journal {
+    uint64_t table;
+    uint64_t last_label; /* of the last group that counts; 0: there is none */
+    struct buffer bytes; /* as in the file */
+    size_t used, end;    /* bytes, with and without the group that is not committed */
+    struct journal_record *record;
+    size_t records, room;
+    size_t committed; /* records in groups */
+    size_t sorted;    /* so many, the first, are in order */
+    /* Of a writer. */
+    struct io_file file; /* path NULL: not open */
+    int is_full;         /* the group that is not committed has become too large, and is left out */
+};
+
+/* Read what is committed. That there is no file is no error. DELTAFS_ERR_DAMAGED: a group is damaged, and another one
+ * behind it is not. journal_fini in any case. */
+int journal_read(struct journal *j, struct io *io, const char *path, uint64_t table, struct error *e);
+/* The same of `n` bytes in memory. */
+int journal_parse(struct journal *j, const char *path, const uint8_t *bytes, size_t n, uint64_t table, struct error *e);
+void journal_fini(struct journal *j);
+/* Leave out groups up to this label. */
+void journal_drop(struct journal *j, uint64_t label);
+
+/* The committed records of a kind with keys from `low` to `high`, in order of keys and labels: the first, and *count.
+ * Valid until more is put or committed. */
+const struct journal_record *journal_find(struct journal *j, int kind, uint64_t low, uint64_t high, size_t *count);
+
+static inline const uint8_t *journal_bytes(const struct journal *j, const struct journal_record *r)
+{
+    return j->bytes.bytes + r->at;
+}
+
+/* ---- Of a writer ---- */
+
+/* Put a record into the group that is not committed. */
+int journal_put(struct journal *j, int kind, uint64_t key, const void *bytes, size_t size, struct error *e);
+/* Forget that group. */
+void journal_abort(struct journal *j);
+/* Append it to the file at `path`, which must not be there at first; with `sync`, it is durable then. */
+int journal_commit(struct journal *j, struct io *io, const char *path, uint64_t label, int sync, struct error *e);
+/* Close, after all of it has come into epochs, and remove the file. */
+int journal_remove(struct journal *j, struct error *e);
+/* Close, and leave the file. */
+int journal_close(struct journal *j, struct error *e);
+
+#endif
