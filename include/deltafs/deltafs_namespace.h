@@ -236,7 +236,8 @@ DELTAFS_API int deltafs_namespace_file_close(deltafs_namespace_file *file);
  * Of the options, these calls use sync and lease of the environment. They are thread-safe. */
 
 /* Publish what is committed in the namespace at `path` as `snapshot`. The registry is created if it does not exist; its
- * parent must. With several registries it is the first. DELTAFS_ERR_EXISTS: the name is used. DELTAFS_ERR_BUSY: the
+ * parent must. With several registries it is the first. The snapshot may or may not have what others commit while this
+ * call runs. DELTAFS_ERR_EXISTS: the name is used. DELTAFS_ERR_BUSY: the
  * namespace is being collected just now. After DELTAFS_ERR_IO the snapshot may exist. */
 DELTAFS_API int deltafs_snapshot_publish(const char *path, const char *snapshot);
 
@@ -341,9 +342,11 @@ DELTAFS_API int deltafs_snapshot_paths_close(deltafs_snapshot_paths *paths);
 
 /* Verify each table of the namespace at `path`, and the bytes of files, as deltafs_verify does a directory; that all
  * folders can be listed; and that the bytes of all files are there. A message about a name begins with "PATH:/NAME: ".
- * What snapshots need alone is verified as far as it is in the tables. `out` gets the sums of all tables. `fn` and
- * `out` may be NULL. DELTAFS_ERR_DAMAGED if there is damage, or the first other error; *out is set then too, but not if
- * there is no namespace: DELTAFS_ERR_NOT_FOUND, DELTAFS_ERR_NOT_DELTAFS. Not collective; thread-safe. */
+ * What snapshots need alone is verified as far as it is in the tables. `path` may be a snapshot, REG@NAME: then what it
+ * has is verified by its names, also bytes of files that only this snapshot has. `out` gets the sums of all tables, or
+ * of a snapshot the number of names, as records, and the bytes of files. `fn` and `out` may be NULL.
+ * DELTAFS_ERR_DAMAGED if there is damage, or the first other error; *out is set then too, but not if there is no
+ * namespace: DELTAFS_ERR_NOT_FOUND, DELTAFS_ERR_NOT_DELTAFS. Not collective; thread-safe. */
 DELTAFS_API int deltafs_namespace_verify(const char *path, deltafs_damage_fn fn, void *arg,
                                          struct deltafs_verify_counts *out);
 

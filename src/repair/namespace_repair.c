@@ -43,7 +43,7 @@ static int repair_names(struct namespace_repair *r, const char *path, struct err
 {
     if (r->options.dry_run && r->repaired > 0)
         return DELTAFS_OK;
-    int status = namespace_check_names(path, &r->damages, e);
+    int status = namespace_check_names(path, &r->damages, NULL, e);
     return r->damages.count > 0 ? DELTAFS_OK : status;
 }
 

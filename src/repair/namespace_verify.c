@@ -9,6 +9,7 @@
 #include "namespace/head.h"
 #include "namespace/namespace.h"
 #include "namespace/pin.h"
+#include "namespace/registry.h"
 #include "repair/repair_namespace.h"
 
 /* ---- The namespace's folder ---- */
@@ -76,6 +77,7 @@ struct names {
     char **folder; /* paths */
     size_t folders, room;
     uint8_t *bytes;
+    struct deltafs_verify_counts counts; /* of names, and of bytes that were read */
 };
 
 static void report(struct names *n, const char *path, const char *what)
@@ -89,9 +91,11 @@ static void report(struct names *n, const char *path, const char *what)
 static int read_place(void *arg, const struct entry_id *place, struct error *e)
 {
     struct names *n = arg;
-    size_t got;
+    size_t got = 0;
+    int status = tables_read_chunk(&n->ns->tables, place, CHUNK_SIZE, n->bytes, &got, e);
 
-    return tables_read_chunk(&n->ns->tables, place, CHUNK_SIZE, n->bytes, &got, e);
+    n->counts.bytes += got;
+    return status;
 }
 
 static void check_file(struct names *n, const char *path)
@@ -155,6 +159,7 @@ static int check_folder(struct names *n, const char *path, struct error *e)
         listed = deltafs_namespace_list_next(list, &entry);
         if (listed != DELTAFS_OK || !entry)
             break;
+        n->counts.records++;
         status = take_entry(n, join(path, entry->name), entry->stat.mode, e);
     }
     if (listed != DELTAFS_OK)
@@ -183,7 +188,7 @@ static int check_all(struct names *n, struct error *e)
     return status;
 }
 
-int namespace_check_names(const char *path, struct damages *d, struct error *e)
+int namespace_check_names(const char *path, struct damages *d, struct deltafs_verify_counts *out, struct error *e)
 {
     struct names n = {.shown = path, .damages = d};
     int status = error_of_call(deltafs_namespace_open(path, O_RDONLY, NULL, &n.ns), e);
@@ -192,6 +197,10 @@ int namespace_check_names(const char *path, struct damages *d, struct error *e)
         return status;
     status = check_all(&n, e);
     int closed = error_of_call(deltafs_namespace_close(n.ns), error_after(status, e));
+    if (out) {
+        out->records = n.counts.records;
+        out->bytes = n.counts.bytes;
+    }
     return error_first(status, closed);
 }
 
@@ -235,28 +244,47 @@ static void verify_one(void *arg, const char *directory)
     v->counts.leaves += n.leaves;
 }
 
+/* What is in the tables is verified with their namespaces; this is what the snapshot has of them. */
+static int verify_snapshot(struct namespace_verify *v, const char *name, struct error *e)
+{
+    int status = namespace_check_names(name, &v->damages, &v->counts, e);
+
+    if (status != DELTAFS_ERR_DAMAGED)
+        return status;
+    if (v->damages.count == 0) /* otherwise that is why it cannot be opened */
+        damages_of(&v->damages, status, e);
+    return DELTAFS_OK;
+}
+
+static int verify_namespace(struct namespace_verify *v, const char *path, struct error *e)
+{
+    struct views views = {.count = 0};
+    int status = namespace_check_texts(&v->io, path, &v->damages, e);
+
+    if (status == DELTAFS_OK)
+        status = views_begin(&views, &v->io, path, NULL, e);
+    if (status == DELTAFS_OK)
+        status = namespace_each_directory(&v->io, path, verify_one, v, e);
+    if (status == DELTAFS_OK)
+        status = namespace_check_journals(&v->io, path, &v->damages, &v->counts, e);
+    if (status == DELTAFS_OK) {
+        int checked = namespace_check_names(path, &v->damages, NULL, e);
+        if (v->damages.count == 0) /* otherwise that is why it cannot be opened */
+            damages_of(&v->damages, checked, e);
+    }
+    views_end(&views);
+    return status;
+}
+
 int deltafs_namespace_verify(const char *path, deltafs_damage_fn fn, void *arg, struct deltafs_verify_counts *out)
 {
     static const char call[] = "deltafs_namespace_verify";
     struct namespace_verify v = {
         .io = io_default(), .damages = {.fn = fn, .arg = arg}, .counts = {.struct_size = sizeof v.counts}};
     struct error *thread = deltafs_private_thread_error(), e;
-    struct views views = {.count = 0};
 
     if (!path || !*path)
         return error_set(thread, DELTAFS_ERR_INVALID, "%s: path must be given", call);
-    int status = namespace_check_texts(&v.io, path, &v.damages, &e);
-    if (status == DELTAFS_OK)
-        status = views_begin(&views, &v.io, path, NULL, &e);
-    if (status == DELTAFS_OK)
-        status = namespace_each_directory(&v.io, path, verify_one, &v, &e);
-    if (status == DELTAFS_OK)
-        status = namespace_check_journals(&v.io, path, &v.damages, &v.counts, &e);
-    if (status == DELTAFS_OK) {
-        int checked = namespace_check_names(path, &v.damages, &e);
-        if (v.damages.count == 0) /* otherwise that is why it cannot be opened */
-            damages_of(&v.damages, checked, &e);
-    }
-    views_end(&views);
+    int status = registry_is_name(path) ? verify_snapshot(&v, path, &e) : verify_namespace(&v, path, &e);
     return status != DELTAFS_OK ? error_of_thread(status, &e) : damages_end(&v.damages, &v.counts, out, call, thread);
 }

@@ -14,8 +14,9 @@ int namespace_each_directory(struct io *io, const char *path, void (*fn)(void *a
 /* Read the journal of each table; adds which is damaged, and what they have to `counts`. */
 int namespace_check_journals(struct io *io, const char *path, struct damages *d, struct deltafs_verify_counts *counts,
                              struct error *e);
-/* List all folders, and find the bytes of all files; adds which of them has lost something. The status is that of
- * opening the namespace. */
-int namespace_check_names(const char *path, struct damages *d, struct error *e);
+/* List all folders, and find the bytes of all files, of a namespace or a snapshot; adds which of them has lost
+ * something. `out` (may be NULL) gets the number of names, as records, and the bytes of files. The status is that of
+ * opening. */
+int namespace_check_names(const char *path, struct damages *d, struct deltafs_verify_counts *out, struct error *e);
 
 #endif

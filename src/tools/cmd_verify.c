@@ -207,10 +207,25 @@ static int verify_namespace(struct verify *v, const char *path)
     return status == DELTAFS_OK ? EXIT_OK : EXIT_TROUBLE;
 }
 
+static int verify_snapshot(struct verify *v, const char *name)
+{
+    struct deltafs_verify_counts n = {.struct_size = sizeof n};
+    int status = deltafs_namespace_verify(name, verify_damage, v, &n);
+
+    verify_finish(v, status);
+    text_say("%s: %" PRIu64 " name%s and %" PRIu64 " byte%s of files read, %" PRIu64 " damage%s", name, n.records,
+             text_plural(n.records), n.bytes, text_plural(n.bytes), n.damages, text_plural(n.damages));
+    return status == DELTAFS_OK ? EXIT_OK : EXIT_TROUBLE;
+}
+
 static int verify_one(void *values, const char *path)
 {
     struct verify *v = values;
 
+    if (target_is_snapshot(path)) {
+        int code = verify_snapshot(v, path);
+        return v->is_continuity ? refuse_continuity(path) : code;
+    }
     if (target_is_namespace(path)) {
         int code = verify_namespace(v, path);
         return v->is_continuity ? refuse_continuity(path) : code;
@@ -243,10 +258,10 @@ static const struct command_option options[] = {
     {0}};
 
 const struct command cmd_verify = {.name = "verify",
-                                   .usage = "DIR|FILE|NS... [OPTION...]",
+                                   .usage = "DIR|FILE|NS|REG@NAME... [OPTION...]",
                                    .text =
                                        "Read everything, check the checksums, and list the first damages of each file.",
-                                   .missing = "DIR, FILE or NS is missing",
+                                   .missing = "DIR, FILE, NS or REG@NAME is missing",
                                    .least = 1,
                                    .size = sizeof(struct verify),
                                    .option = options,

@@ -60,6 +60,13 @@ int target_is_namespace(const char *path)
     return snprintf(name, sizeof name, "%s/NAMESPACE", path) < (int)sizeof name && stat(name, &st) == 0;
 }
 
+int target_is_snapshot(const char *name)
+{
+    struct stat st;
+
+    return strchr(name, '@') && lstat(name, &st) != 0;
+}
+
 int target_refuse(const char *path, enum target_kind kind)
 {
     const char *what = "a plain file, not a logical one; use it as it is";

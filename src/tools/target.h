@@ -69,6 +69,8 @@ int target_is_logical(const char *path);
 
 /* Whether there is a namespace. */
 int target_is_namespace(const char *path);
+/* Whether it is the name of a snapshot, and not a path where something is. */
+int target_is_snapshot(const char *name);
 
 /* Print all that is known about an open target. */
 void target_report(struct report *r, const struct target *t);

@@ -94,6 +94,26 @@ says "c:/small: its bytes cannot all be read: "
 says "c:/d/large: its bytes cannot all be read: "
 says_out ", 2 damages"
 
+# A snapshot, with a file that only it has.
+again
+expect 0 "$deltafs" snapshot --registry reg publish c only
+expect 0 "$deltafs" ns rm c:/d/large
+expect 0 "$deltafs" verify reg@only
+says_out "reg@only: "
+says_out "byte"
+says_out ", 0 damages"
+expect 2 "$deltafs" verify --continuity reg@only
+expect 3 "$deltafs" verify reg@none
+says "reg@none: there is no such snapshot"
+damage "$table.data/00/p00000000.data" 300000
+expect 3 "$deltafs" verify reg@only
+says "reg@only:/d/large: its bytes cannot all be read: "
+says_out ", 1 damage"
+rm -r "c/$table"
+expect 3 "$deltafs" verify reg@only
+says "$table"
+expect 0 "$deltafs" snapshot withdraw reg@only
+
 # The texts in the folder.
 again
 damage NAMESPACE 20
