@@ -104,9 +104,16 @@ int target_open_index(const char *path, deltafs_fileindex **out)
 int target_open_rows(const char *path, deltafs_fileindex **index, deltafs_dir **dir)
 {
     int code = target_open_index(path, index);
+    struct stat st;
 
     *dir = NULL;
-    return code == EXIT_OK && !*index ? target_open_directory(path, dir) : code;
+    if (code != EXIT_OK || *index)
+        return code;
+    if (stat(path, &st) == 0 && S_ISREG(st.st_mode))
+        return text_fail(EXIT_TROUBLE,
+                         "%s: a plain file without an index; 'deltafs-mpi index' makes one, for 'get' and 'select'",
+                         path);
+    return target_open_directory(path, dir);
 }
 
 int target_open_records(const char *path, deltafs_dir **out)

@@ -79,6 +79,8 @@ expect 0 "$deltafs" select all --fields y,x --where 'y == 2.5' --epochs 6:7 --fo
 [ "$(tail -n 1 out)" = 5,7,2.5,0.0 ] && [ "$(wc -l <out)" -eq 302 ] || fail "columns that all have: $(cat out)"
 expect 0 "$deltafs" select all --epochs 7 --where 'k > 8' --format csv
 [ "$(tail -n 1 out)" = 9,7,4.5,0.0,9 ] || fail "one epoch: $(cat out)"
+expect 3 "$deltafs" select dump.5.bin
+says "dump.5.bin: a plain file without an index; 'deltafs-mpi index' makes one"
 expect 3 "$deltafs" scan all
 says "'deltafs get' and 'select' read rows through it"
 
