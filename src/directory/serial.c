@@ -25,9 +25,11 @@ static void serial_store(void *ctx, size_t n, const uint8_t *keys, size_t key_st
 static void serial_put(struct serial *s, size_t n, const uint8_t *keys, size_t key_stride, const uint8_t *values,
                        size_t value_stride, size_t size)
 {
-    if (deltafs_private_writer_hold(s->writer, n, keys, key_stride, values, value_stride, size))
-        return;
-    deltafs_private_writer_release(s->writer, serial_store, s);
+    if (deltafs_private_writer_is_holding(s->writer)) {
+        if (deltafs_private_writer_hold(s->writer, n, keys, key_stride, values, value_stride, size))
+            return;
+        deltafs_private_writer_release(s->writer, serial_store, s);
+    }
     serial_store(s, n, keys, key_stride, values, value_stride, size);
 }
 

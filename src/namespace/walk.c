@@ -267,12 +267,12 @@ static int walk_text(deltafs_namespace *ns, struct walk *w, const char *text, si
 /* The last name of a text, and how many bytes are before it. */
 static size_t split(const char *text, size_t n, struct last *last)
 {
-    size_t end = n, begin;
+    size_t end = n;
 
     while (end > 0 && text[end - 1] == '/')
         end--;
-    for (begin = end; begin > 0 && text[begin - 1] != '/'; begin--)
-        ;
+    const char *slash = memrchr(text, '/', end);
+    size_t begin = slash ? (size_t)(slash - text) + 1 : 0;
     *last = (struct last){.text = text + begin, .size = end - begin, .is_folder = end < n};
     last->is_dots = is_dots(last->text, last->size);
     return last->is_dots ? n : begin;
