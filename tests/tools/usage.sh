@@ -110,7 +110,7 @@ wrong "one DIR must be given" scan "$work/d" "$work/d"
 for command in info repair; do
     wrong "one DIR, FILE or NS must be given" $command "$work/d" "$work/d"
 done
-wrong "DIR, FILE or NS is missing" verify
+wrong "DIR, FILE, NS or REG@NAME is missing" verify
 for command in stat cat cp flatten rm run; do
     wrong "deltafs help $command" $command
     wrong "deltafs help $command" $command "$work/d" --frobnicate
