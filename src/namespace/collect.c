@@ -373,13 +373,14 @@ static int collect(struct collection *c)
 {
     int status = check_writers(c);
 
+    /* Before the views: one that is not seen takes its lease later, and confirms then that its snapshot has its name. */
+    if (status == DELTAFS_OK)
+        status = pins_read(&c->call->io, c->path, &c->pins, &c->call->error);
     if (status == DELTAFS_OK)
         status = views_check(&c->call->io, c->path, deltafs_private_options_number(c->call->options, OPTION_LEASE),
                              &c->call->error);
     if (status == DELTAFS_OK)
         status = remove_rest(c);
-    if (status == DELTAFS_OK)
-        status = pins_read(&c->call->io, c->path, &c->pins, &c->call->error);
     c->result->pins = c->pins.pins;
     c->result->is_kept = c->pins.keep_all;
     if (status != DELTAFS_OK || c->pins.keep_all)
