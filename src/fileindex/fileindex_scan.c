@@ -2,6 +2,7 @@
  * meanwhile is noticed before the rows of a block are. */
 #include <stdlib.h>
 #include <string.h>
+#include "base/hash.h"
 #include "fileindex/fileindex_lookup.h"
 #include "fileindex/fileindex_scan.h"
 
@@ -300,6 +301,17 @@ int fileindex_table_epoch(const deltafs_fileindex *k, size_t table, uint64_t *se
     *sequence = entry->table->sequence;
     *records = entry->table->records;
     return !entry->is_lost;
+}
+
+uint64_t fileindex_table_print(const deltafs_fileindex *k, size_t table, uint64_t what)
+{
+    const struct source_identity *id = &k->sources.source[k->entry[table].source].identity;
+    uint64_t hash = hash_key(what + hash_bytes(id->uuid_text, strlen(id->uuid_text)));
+
+    hash = hash_key(hash + id->session);
+    hash = hash_key(hash + id->order);
+    hash = hash_key(hash + id->mtime);
+    return hash_key(hash + id->size);
 }
 
 deltafs_dir *fileindex_dir(const deltafs_fileindex *k)

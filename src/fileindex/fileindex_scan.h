@@ -27,9 +27,13 @@ int fileindex_check_table(deltafs_fileindex *k, size_t table, struct error *e);
 /* How many tables there are; and the number of the one that was indexed as the i-th of them. */
 size_t fileindex_tables(const deltafs_fileindex *k);
 size_t fileindex_table_indexed(const deltafs_fileindex *k, size_t i);
-/* What tells a table from all others that this index has or had, also of the same file: the number of its epoch; and
- * how many rows it has without those that the option padding leaves out. Returns 0 if the index has lost them. */
+/* The number of a table's epoch, and how many rows it has without those that the option padding leaves out. A file that
+ * is indexed again keeps that epoch if its keys are the same in the same rows, though it may have other values. Returns
+ * 0 if the index has lost them. */
 int fileindex_table_epoch(const deltafs_fileindex *k, size_t table, uint64_t *sequence, uint64_t *records);
+/* A number for `what`, and for the table's file as it was indexed: another one after the file was written to and indexed
+ * again. */
+uint64_t fileindex_table_print(const deltafs_fileindex *k, size_t table, uint64_t what);
 
 /* Whether two handles, of the same index, see the same tables. */
 int fileindex_is_same(const deltafs_fileindex *a, const deltafs_fileindex *b);

@@ -223,6 +223,8 @@ int select_files_print(const struct select_files *f, uint32_t epoch, size_t i, c
         status = table_schema(&t, &schema, error_ignored());
     if (status == DELTAFS_OK)
         status = value_index_fingerprint(&f->manifest, schema, value, t.label, out, error_ignored());
+    if (status == DELTAFS_OK)
+        *out = fileindex_table_print(f->index, f->first[epoch] + i, *out);
     deltafs_schema_destroy(schema);
     return status == DELTAFS_OK;
 }

@@ -4,8 +4,8 @@
  * index carries.
  *
  * That of an index of files is the same, at INDEX/by/NAME. It has an epoch for each table, whose label is that of the
- * table's epoch in the index of files: so a file that is indexed again is another one. The value of a record is the
- * number of the row, its key, and the columns.
+ * table's epoch in the index of files. The value of a record is the number of the row, its key, and the columns. What
+ * was computed says, too, in which state the file was: its table keeps the epoch if only values in it have changed.
  *
  * An index never changes an answer. It says for each epoch, in an attribute, what was computed, so that it is not used
  * after the expression has become another; and an epoch in which it has another number of records is not used. Codes

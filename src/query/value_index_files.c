@@ -82,7 +82,7 @@ static int table_begin(struct making *m, size_t i, struct error *why, struct err
         return error_no_memory(e, strlen(schema), "a schema");
     m->is_usable = schema && strcmp(schema, m->schema) == 0;
     if (m->is_usable)
-        m->print = expr_fingerprint(m->eval.by.expr);
+        m->print = fileindex_table_print(m->files, m->table, expr_fingerprint(m->eval.by.expr));
     return DELTAFS_OK;
 }
 
@@ -220,6 +220,16 @@ static int making_find(struct making *m, struct error *e)
     return status;
 }
 
+/* Whether the index has this epoch of the table at hand, and not of the file as it was before. */
+static int has_table(const struct making *m, deltafs_dir *index, const struct deltafs_epoch_stat *epoch)
+{
+    struct deltafs_attribute a = {.struct_size = sizeof a};
+
+    return epoch->label == m->sequence && epoch->records == m->records &&
+           deltafs_attribute_get(index, VALUE_INDEX_PRINT, epoch->label, &a) == DELTAFS_OK && a.from == epoch->label &&
+           a.type == DELTAFS_ATTRIBUTE_U8 && *(const uint64_t *)a.value == m->print;
+}
+
 /* By rank 0: the index is rebuilt if it lacks a table that is before its last one, which cannot be added, or if it has
  * more rows of tables that are replaced than of others. */
 static int making_discard(struct making *m, struct error *e)
@@ -238,7 +248,7 @@ static int making_discard(struct making *m, struct error *e)
         status = table_begin(m, i, &why, e);
         for (; deltafs_epoch_stat(d, number, &epoch) == DELTAFS_OK && epoch.label < m->sequence; number++)
             replaced += epoch.records;
-        int is_there = epoch.label == m->sequence && epoch.records == m->records;
+        int is_there = m->is_usable && has_table(m, d, &epoch);
         is_missing |= m->is_usable && m->sequence <= m->state.last && !is_there;
         used += is_there ? epoch.records : 0;
         number += epoch.label == m->sequence;
@@ -260,7 +270,7 @@ static uint64_t making_tables(const struct making *m)
 
     for (size_t i = 0; i < fileindex_tables(m->files); i++) {
         fileindex_table_epoch(m->files, i, &sequence, &records);
-        hash = hash_key(hash + sequence);
+        hash = hash_key(hash + fileindex_table_print(m->files, i, sequence));
     }
     return hash;
 }

@@ -146,6 +146,25 @@ index_both --label 1 --again dump.1b
 expect 0 mpi 1 "$deltafs_mpi" index --by 'size:v*v +w' all
 grep -q "16000 rows of 4 tables indexed" out || fail "not rebuilt: $(cat out err)"
 conditions
+# Only values change, so the table keeps its epoch: the index is not used for it, and is made again.
+"$PYTHON3" - <<'END_OF_PYTHON' || fail python3
+import struct
+with open("dump.2", "rb") as f:
+    rows = [(0.0 if i % 50 else 3.0, id, w / 2, n) for i, (v, id, w, n) in enumerate(struct.iter_unpack("<fQfi", f.read()))]
+with open("dump.2", "wb") as f:
+    f.writelines(struct.pack("<fQfi", *row) for row in rows)
+END_OF_PYTHON
+sed -n 's/^Table sequence=\([0-9]*\).*/\1/p' all/SOURCES | sort -n | tail -n 1 >last
+index_both dump.2
+sed -n 's/^Table sequence=\([0-9]*\).*/\1/p' all/SOURCES | sort -n | tail -n 1 | cmp -s - last ||
+    fail "the table did not keep its epoch"
+conditions
+both none --where 'v*v > 8' --fields w --epochs 2 --format csv
+both none --top 5 --by 'v*v' --epochs 2 --fields w --format csv
+expect 0 mpi 2 "$deltafs_mpi" index --by 'size:v*v +w' all
+grep -q "16000 rows of 4 tables indexed" out || fail "not rebuilt for other values: $(cat out err)"
+both size --where 'v*v > 8' --fields w --epochs 2 --format csv
+conditions
 
 # A file that has other columns, or has them in another order; and one that has not what was indexed.
 make_dump dump.4 7 other
