@@ -31,8 +31,8 @@ size_t fileindex_table_indexed(const deltafs_fileindex *k, size_t i);
  * is indexed again keeps that epoch if its keys are the same in the same rows, though it may have other values. Returns
  * 0 if the index has lost them. */
 int fileindex_table_epoch(const deltafs_fileindex *k, size_t table, uint64_t *sequence, uint64_t *records);
-/* A number for `what`, and for the table's file as it was indexed: another one after the file was written to and indexed
- * again. */
+/* A number for `what`, and for the table's file as it was indexed: another one after the file was written to and
+ * indexed again. */
 uint64_t fileindex_table_print(const deltafs_fileindex *k, size_t table, uint64_t what);
 
 /* Whether two handles, of the same index, see the same tables. */

@@ -373,7 +373,8 @@ static int collect(struct collection *c)
 {
     int status = check_writers(c);
 
-    /* Before the views: one that is not seen takes its lease later, and confirms then that its snapshot has its name. */
+    /* Before the views: one that is not seen takes its lease later, and confirms then that its snapshot has its name.
+     */
     if (status == DELTAFS_OK)
         status = pins_read(&c->call->io, c->path, &c->pins, &c->call->error);
     if (status == DELTAFS_OK)
