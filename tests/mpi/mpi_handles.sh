@@ -8,7 +8,9 @@ for ranks in 1 2 $(in_full 5); do
     fresh
     MPI_TIMEOUT=30 check "$ranks" ./test_mpi_handles "$data" 300
 done
+many=6000
+[ -z "$(in_full yes)" ] || many=20000
 for ranks in 3 $(in_full 5); do
     fresh
-    MPI_TIMEOUT=60 check "$ranks" ./test_mpi_handles "$data" 20000
+    MPI_TIMEOUT=60 check "$ranks" ./test_mpi_handles "$data" $many
 done

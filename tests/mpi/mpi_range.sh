@@ -19,6 +19,8 @@ check 2 ./test_mpi_range "$data" 2 4 24 "memory=8M commit=async" caller
 
 # All ranks hold their records back until the end of the epoch; some do; none does.
 runs 24 1 "partitions=9 commit=async"
-runs 24 1 "partitions=2 layout=local"
-runs 250 1 "partitions=9"
+if [ -n "$(in_full yes)" ]; then
+    runs 24 1 "partitions=2 layout=local"
+    runs 250 1 "partitions=9"
+fi
 runs 600 1 "partitions=3 commit=async"

@@ -15,6 +15,12 @@
 
 /* ---- Help ---- */
 
+/* The operation that fails after the k-th did: every third does, and if UNIT_STEPS is given, every one. */
+static uint64_t next_k(uint64_t k)
+{
+    return k + (getenv("UNIT_STEPS") ? 1 : 3);
+}
+
 /* REGISTRY@NAME, in the registry of the test's folder; valid until the teardown. */
 static const char *named(const char *name)
 {
@@ -378,14 +384,14 @@ static int exists(const char *name)
     return status == DELTAFS_OK;
 }
 
-/* A call whose k-th operation fails, for every k, and then once without a failure. `path` has two snapshots. After each
+/* A call whose k-th operation fails, for many k, and then once without a failure. `path` has two snapshots. After each
  * the namespace, the snapshots and their pins are sound. */
 static void fail_each(const char *path, int (*call)(const char *path), int is_withdrawal)
 {
     unsigned pins = 2;
     int has_failed = 1;
 
-    for (uint64_t k = 0; has_failed; k++) {
+    for (uint64_t k = 0; has_failed; k = next_k(k)) {
         if (is_withdrawal)
             publish(path, "kth");
         unit_kth_begin_default(k, EIO);
@@ -488,7 +494,7 @@ static void check_snapshot(const char *name, const char *file)
     close_ns(ns);
 }
 
-/* A process is killed in the call, before its k-th operation, for every k, and each time in the same namespace. Then
+/* A process is killed in the call, before its k-th operation, for many k, and each time in the same namespace. Then
  * all that was there is there, also after a collection; and that leaves nothing of what was interrupted. */
 static void kill_each(const char *path, int (*call)(const char *path), int is_withdrawal)
 {
@@ -499,7 +505,7 @@ static void kill_each(const char *path, int (*call)(const char *path), int is_wi
 
     list_pins(path, pins, sizeof pins);
     unit_copy(path, copy);
-    for (uint64_t k = 0; ended != 0; k++) {
+    for (uint64_t k = 0; ended != 0; k = next_k(k)) {
         unit_remove(path);
         unit_copy(copy, path);
         if (is_withdrawal)
