@@ -620,5 +620,5 @@ int main(void)
 
     for (int i = 0; i < 5000; i++)
         snprintf(names[i], sizeof names[i], "name-%d", i);
-    return cmocka_run_group_tests(tests, unit_setup, unit_teardown);
+    return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -79,5 +79,5 @@ int main(void)
         cmocka_unit_test(test_errors_of_another),
     };
 
-    return cmocka_run_group_tests(tests, unit_setup, unit_teardown);
+    return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -200,5 +200,5 @@ int main(void)
     unit_cached.is_client_cached = 1;
     fake_io_begin(&fake, cached_do);
     fake_io_has_all(&fake);
-    return cmocka_run_group_tests(tests, unit_setup, unit_teardown);
+    return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -37,7 +37,7 @@ static void opening(void **state)
     CHECK_IS(deltafs_namespace_commit(ns), DELTAFS_ERR_MODE);
     CHECK(strstr(deltafs_errmsg(NULL), "O_RDWR"));
     CHECK(!has(ns, "/a"));
-    assert_string_equal(names_in(ns, "/"), "");
+    assert_string_equal(list_names(ns, "/"), "");
     close_ns(ns);
     CHECK_IS(deltafs_namespace_close(NULL), DELTAFS_OK);
     CHECK_IS(deltafs_namespace_mkdir(NULL, "/a", 0700), DELTAFS_ERR_INVALID);
@@ -241,7 +241,7 @@ static void root_attributes(void **state)
         a.mode = 0600;
         a.set = DELTAFS_NAMESPACE_MODE;
     }
-    assert_string_equal(names_in(ns, "/"), "");
+    assert_string_equal(list_names(ns, "/"), "");
     close_ns(ns);
 }
 
@@ -289,7 +289,7 @@ static void open_files(void **state)
     CHECK(!has(ns, "/a"));
     close_ns(ns);
     ns = open_ns(unit_path("files"), O_RDONLY);
-    assert_string_equal(names_in(ns, "/"), "b");
+    assert_string_equal(list_names(ns, "/"), "b");
     check_file(ns, "/b", "other");
     CHECK_IS(deltafs_namespace_file_open(ns, "/b", O_RDWR, 0, &f), DELTAFS_ERR_MODE);
     CHECK_IS(deltafs_namespace_file_open(ns, "/", O_RDONLY, 0, &f), DELTAFS_ERR_FOLDER);

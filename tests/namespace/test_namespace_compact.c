@@ -107,8 +107,8 @@ static void check_filled(deltafs_namespace *ns)
     check_file(ns, "/link/1", "/folder/1");
     check_file(ns, "/folder/2", "/folder/2");
     CHECK(!has(ns, "/gone"));
-    assert_string_equal(names_in(ns, "/"), "all folder link w1 w2");
-    assert_string_equal(names_in(ns, "/folder"), "1 2");
+    assert_string_equal(list_names(ns, "/"), "all folder link w1 w2");
+    assert_string_equal(list_names(ns, "/folder"), "1 2");
 }
 
 static void check_path(const char *path)
@@ -166,7 +166,7 @@ static void in_one_table(void **state)
     close_ns(ns);
     CHECK_IS(count_records(path), ENTRIES + 2);
     ns = open_ns(path, O_RDONLY);
-    assert_string_equal(names_in(ns, "/"), "all later link other w1 w2");
+    assert_string_equal(list_names(ns, "/"), "all later link other w1 w2");
     check_file(ns, "/all", "on");
     check_file(ns, "/later", "later");
     close_ns(ns);

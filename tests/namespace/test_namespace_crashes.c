@@ -56,7 +56,7 @@ static void commits_that_fail(void **state)
         CHECK_IS(deltafs_namespace_close(ns), DELTAFS_ERR_IO);
         unit_io_end();
         ns = open_ns(unit_path("fail"), O_RDWR);
-        assert_string_equal(names_in(ns, "/"), "kept");
+        assert_string_equal(list_names(ns, "/"), "kept");
         check_file(ns, "/kept", "kept");
         close_ns(ns);
     }
@@ -152,7 +152,7 @@ static void killed_writer(void **state)
         CHECK(WIFEXITED(ended) && WEXITSTATUS(ended) == 0);
         CHECK_IS(count_tables(path, name), 1);
         ns = open_ns(path, round == 1 ? O_RDWR : O_RDONLY);
-        assert_string_equal(names_in(ns, "/"), "committed");
+        assert_string_equal(list_names(ns, "/"), "committed");
         check_file(ns, "/committed", "bytes");
         close_ns(ns);
     }
@@ -180,7 +180,7 @@ static void interrupted_creation(void **state)
         CHECK_IS(count_tables(path, name), 3);
     }
     ns = open_ns(path, O_RDONLY);
-    assert_string_equal(names_in(ns, "/"), "a b");
+    assert_string_equal(list_names(ns, "/"), "a b");
     check_file(ns, "/b", "second");
     close_ns(ns);
 }

@@ -161,8 +161,8 @@ static void conflicts(void **state)
     CHECK_IS(count_tables(path, name), 2);
 
     c = open_ns(path, O_RDWR);
-    assert_string_equal(names_in(c, "/"), "one out two");
-    assert_string_equal(names_in(c, "/out"), "a b both");
+    assert_string_equal(list_names(c, "/"), "one out two");
+    assert_string_equal(list_names(c, "/out"), "a b both");
     check_file(c, "/out/both", "second");
     CHECK_IS(stat_of(c, "/out").mode, S_IFDIR | 0750);
     CHECK(S_ISDIR(stat_of(c, "/one").mode) && S_ISDIR(stat_of(c, "/two").mode));
@@ -176,8 +176,8 @@ static void conflicts(void **state)
     CHECK_IS(count_tables(path, name), 2); /* the writer has taken over one that was there */
 
     c = open_ns(path, O_RDWR);
-    assert_string_equal(names_in(c, "/"), "in two");
-    assert_string_equal(names_in(c, "/in"), "a b c");
+    assert_string_equal(list_names(c, "/"), "in two");
+    assert_string_equal(list_names(c, "/in"), "a b c");
     check_file(c, "/in/b", "new");
     CHECK_IS(deltafs_namespace_unlink(c, "/in/a"), DELTAFS_OK);
     CHECK_IS(deltafs_namespace_unlink(c, "/in/b"), DELTAFS_OK);
@@ -185,7 +185,7 @@ static void conflicts(void **state)
     CHECK_IS(deltafs_namespace_rmdir(c, "/in"), DELTAFS_OK);
     close_ns(c);
     c = open_ns(path, O_RDONLY);
-    assert_string_equal(names_in(c, "/"), "two");
+    assert_string_equal(list_names(c, "/"), "two");
     close_ns(c);
 }
 
@@ -219,13 +219,13 @@ static void created_together(void **state)
         CHECK(WIFEXITED(ended) && WEXITSTATUS(ended) == 0);
     }
     ns = open_ns(path, O_RDONLY);
-    assert_string_equal(names_in(ns, "/"), "out");
+    assert_string_equal(list_names(ns, "/"), "out");
     for (int k = 0; k < WRITERS; k++)
         for (int i = 0; i < FILES; i++) {
             snprintf(name, sizeof name, "/out/%d.%d", k, i);
             check_file(ns, name, name);
         }
-    assert_string_equal(names_in(ns, "/out"), "0.0 0.1 0.2 1.0 1.1 1.2 2.0 2.1 2.2 3.0 3.1 3.2");
+    assert_string_equal(list_names(ns, "/out"), "0.0 0.1 0.2 1.0 1.1 1.2 2.0 2.1 2.2 3.0 3.1 3.2");
     close_ns(ns);
 }
 

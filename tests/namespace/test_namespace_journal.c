@@ -200,7 +200,7 @@ static void check_names(const char *path, int flags, const char *names, const ch
 {
     deltafs_namespace *ns = open_ns(path, flags);
 
-    assert_string_equal(names_in(ns, "/"), names);
+    assert_string_equal(list_names(ns, "/"), names);
     check_file(ns, "/a", text);
     close_ns(ns);
 }
@@ -234,7 +234,7 @@ static void beside_the_writer(void **state)
     CHECK(!unit_exists(journal_of(path)));
     CHECK_IS(deltafs_namespace_list_next(list, &entry), DELTAFS_OK);
     CHECK_IS(deltafs_namespace_list_close(list), DELTAFS_OK);
-    assert_string_equal(names_in(before, "/"), "a folder");
+    assert_string_equal(list_names(before, "/"), "a folder");
     check_file(before, "/a", "one");
     close_ns(before);
     check_names(path, O_RDONLY, "a", "two");
@@ -455,7 +455,7 @@ static void damaged_journal(void **state)
     CHECK_IS(deltafs_snapshot_publish(path, unit_path("registry@damaged")), DELTAFS_ERR_DAMAGED);
     unit_remove(journal);
     ns = open_ns(path, O_RDWR);
-    assert_string_equal(names_in(ns, "/"), "");
+    assert_string_equal(list_names(ns, "/"), "");
     close_ns(ns);
 }
 

@@ -69,7 +69,7 @@ void check_file(deltafs_namespace *ns, const char *path, const char *text)
 }
 
 /* The names in a folder, sorted. */
-const char *names_in(deltafs_namespace *ns, const char *path)
+const char *list_names(deltafs_namespace *ns, const char *path)
 {
     static char text[512];
     const struct deltafs_namespace_entry *entry;

@@ -19,7 +19,7 @@ int has(deltafs_namespace *ns, const char *path);
 void put_file(deltafs_namespace *ns, const char *path, const char *text);
 void check_file(deltafs_namespace *ns, const char *path, const char *text);
 /* The names in a folder, sorted, with blanks between them; valid until the next call. */
-const char *names_in(deltafs_namespace *ns, const char *path);
+const char *list_names(deltafs_namespace *ns, const char *path);
 /* How many names an ordinary folder has that begin so. */
 unsigned count_names(const char *path, const char *begin);
 /* How many tables a namespace has; the name of one of them. */

@@ -530,5 +530,5 @@ int main(void)
         cmocka_unit_test(test_malformed),
     };
 
-    return cmocka_run_group_tests(tests, unit_setup, unit_teardown);
+    return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

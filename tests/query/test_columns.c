@@ -294,5 +294,5 @@ int main(void)
         cmocka_unit_test(test_missing_in_select),
     };
 
-    return cmocka_run_group_tests(tests, setup, unit_teardown);
+    return cmocka_run_group_tests(tests, setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

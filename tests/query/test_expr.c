@@ -503,5 +503,5 @@ int main(void)
         cmocka_unit_test(test_computed), cmocka_unit_test(test_hostile),
     };
 
-    return cmocka_run_group_tests(tests, unit_setup, unit_teardown);
+    return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -351,5 +351,5 @@ int main(void)
         cmocka_unit_test(test_several), cmocka_unit_test(test_files_made),      cmocka_unit_test(test_files_read),
     };
 
-    return cmocka_run_group_tests(tests, unit_setup, unit_teardown);
+    return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

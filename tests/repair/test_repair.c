@@ -737,5 +737,5 @@ int main(void)
         cmocka_unit_test(test_sound),       cmocka_unit_test(test_environment), cmocka_unit_test(test_rebuild_memory),
     };
 
-    return cmocka_run_group_tests(tests, repair_setup, unit_teardown);
+    return cmocka_run_group_tests(tests, repair_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -413,5 +413,5 @@ int main(void)
         cmocka_unit_test(test_first),        cmocka_unit_test(test_noted_rebuild),
     };
 
-    return cmocka_run_group_tests(tests, repair_setup, unit_teardown);
+    return cmocka_run_group_tests(tests, repair_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -161,5 +161,5 @@ int main(void)
         cmocka_unit_test(test_read_back),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
