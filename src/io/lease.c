@@ -328,13 +328,15 @@ int lease_find_holder(struct io *io, const char *path, uint64_t seconds, struct 
     int is_line = 0, is_free;
 
     *out = (struct lease_holder){.pid = 0};
-    if (io_file_open(io, path, O_RDONLY, &file, error_ignored()) != DELTAFS_OK)
-        return 0;
-    int is_held = io_file_is_locked(&file, &is_free), status = lease_read(&file, out, &is_line, error_ignored());
-    if (!is_held && status == DELTAFS_OK && is_line)
+    int status = io_file_open(io, path, O_RDONLY, &file, error_ignored());
+    if (status != DELTAFS_OK)
+        return status != DELTAFS_ERR_NOT_FOUND;
+    int is_held = io_file_is_locked(&file, &is_free);
+    status = lease_read(&file, out, &is_line, error_ignored());
+    if (!is_held && is_line)
         is_held = lease_check(out, is_free, seconds, path, error_ignored()) != DELTAFS_OK;
     io_file_close(&file, error_ignored());
-    return is_held;
+    return is_held || status != DELTAFS_OK;
 }
 
 int lease_may_be_held(struct io *io, const char *folder, uint64_t seconds)

@@ -53,12 +53,13 @@ int lease_find_epoch(struct io *io, const char *folder, struct lease_epoch *out)
 /* Whether there is a lease. The text says who has it, and whether that can still be writing; a line of another host
  * counts for `seconds`. Changes nothing. */
 int lease_describe(struct io *io, const char *folder, uint64_t seconds, char *text, size_t room);
-/* Whether there is a lease whose holder can still be writing. */
+/* Whether there is a lease whose holder can still be writing, or one that cannot be read. */
 int lease_may_be_held(struct io *io, const char *folder, uint64_t seconds);
 /* Take a lease that nobody else takes, in a file of its own: first `aside`, and by the time that it has the name `path`
  * it is locked and has its line. DELTAFS_ERR_NOT_FOUND if another has removed it before. */
 int lease_create(struct lease *l, struct io *io, const char *aside, const char *path, struct error *e);
-/* Whether the file `path` is such a lease, whose holder may still have it; *out says who that is. */
+/* Whether the file `path` is such a lease, whose holder may still have it, or cannot be read; *out says who that is, as
+ * far as it is known. */
 int lease_find_holder(struct io *io, const char *path, uint64_t seconds, struct lease_holder *out);
 /* Give it back; one that was never taken, and is all zero, is fine. A failure leaves a line that becomes old. */
 int lease_drop(struct lease *l, struct error *e);

@@ -56,6 +56,19 @@ struct checking {
     uint64_t seconds;
 };
 
+static int refuse(const char *path, const struct lease_holder *h, struct error *e)
+{
+    if (h->host[0] == '\0')
+        return error_set(e, DELTAFS_ERR_BUSY,
+                         "%s: a process may have the namespace open, but who it is cannot be read; collect when it has "
+                         "ended, or remove this file",
+                         path);
+    return error_set(e, DELTAFS_ERR_BUSY,
+                     "%s: process %" PRIu64 " on host %s (job %.60s) has the namespace open, or was killed on a host "
+                     "whose locks are not visible here; collect when it has ended, or remove this file",
+                     path, h->pid, h->host, h->job);
+}
+
 static int check_view(void *arg, const char *name, struct error *e)
 {
     const struct checking *c = arg;
@@ -66,10 +79,7 @@ static int check_view(void *arg, const char *name, struct error *e)
     if (strncmp(shown, VIEW_NAME, strlen(VIEW_NAME)) != 0)
         return DELTAFS_OK;
     if (lease_find_holder(c->io, io_path_in(path, c->path, "%s", name), c->seconds, &h))
-        return error_set(e, DELTAFS_ERR_BUSY,
-                         "%s: process %" PRIu64 " on host %s (job %.60s) has the namespace open, or was killed on a "
-                         "host whose locks are not visible here; collect when it has ended, or remove this file",
-                         path, h.pid, h.host, h.job);
+        return refuse(path, &h, e);
     int status = io_unlink(c->io, path, e);
     return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
 }

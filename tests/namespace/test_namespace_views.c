@@ -171,6 +171,11 @@ static ssize_t fail_views(struct fake_call *c)
     return is_view(c) && (c->op == FAKE_WRITE || c->op == FAKE_RENAME) ? -ENOSPC : fake_do(c);
 }
 
+static ssize_t fail_reads(struct fake_call *c)
+{
+    return is_view(c) && (c->op == FAKE_READ || c->op == FAKE_LOCK) ? -EIO : fake_do(c);
+}
+
 static ssize_t remove_first(struct fake_call *c)
 {
     if (c->op == FAKE_RENAME && is_view(c) && removals > 0 && removals--)
@@ -221,6 +226,28 @@ static void without_leases(void **state)
     close_ns(ns);
 }
 
+/* Who collects cannot read the lease: with another user, whose files others cannot read. (It was taken for one whose
+ * process has ended.) */
+static void unreadable(void **state)
+{
+    const char *path = filled("unreadable");
+    deltafs_namespace *ns = open_ns(path, O_RDONLY);
+    struct fake_io io;
+
+    (void)state;
+    put_text(path, "newer");
+    for (int i = 0; i < 2; i++) {
+        fake_io_begin(&io, i == 0 ? refuse_views : fail_reads);
+        int status = deltafs_namespace_collect(path, NULL);
+        fake_io_end(&io);
+        CHECK_IS(status, DELTAFS_ERR_BUSY);
+        assert_non_null(strstr(deltafs_errmsg(NULL), "/VIEW."));
+    }
+    check_file(ns, "/f", TEXT);
+    close_ns(ns);
+    CHECK(collect(path) > 0);
+}
+
 /* By the time that the lease is held, the snapshot has been withdrawn, or is another one. */
 static void withdrawn_before(void **state)
 {
@@ -254,9 +281,10 @@ static int setup(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(of_namespaces),  cmocka_unit_test(of_snapshots),
-                                       cmocka_unit_test(of_the_dead),    cmocka_unit_test(of_other_hosts),
-                                       cmocka_unit_test(without_leases), cmocka_unit_test(withdrawn_before)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(of_namespaces),   cmocka_unit_test(of_snapshots),
+                                       cmocka_unit_test(of_the_dead),     cmocka_unit_test(of_other_hosts),
+                                       cmocka_unit_test(without_leases),  cmocka_unit_test(unreadable),
+                                       cmocka_unit_test(withdrawn_before)};
 
     return cmocka_run_group_tests(tests, setup, unit_teardown) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
