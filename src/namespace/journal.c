@@ -125,14 +125,18 @@ static size_t whole_group(const uint8_t *p, size_t n)
     return JOURNAL_HEADER_SIZE + size;
 }
 
-/* Whether a group that is not whole was whole once: somewhere behind it is one that was written after that. */
-static int was_whole(const uint8_t *p, size_t n)
+/* Whether a group that is not whole was whole once: somewhere behind it is one that was written after that. (One of
+ * another table, or an older one, is in the bytes of a file: a copy of a journal.) */
+static int was_whole(const struct journal *j, const uint8_t *p, size_t n)
 {
-    const uint8_t first = JOURNAL_MAGIC & 0xff;
+    const uint8_t first = JOURNAL_MAGIC & 0xff, *end = p + n;
 
-    for (const uint8_t *end = p + n, *at = p + 1; at < end && (at = memchr(at, first, (size_t)(end - at))); at++)
-        if (whole_group(at, (size_t)(end - at)) > 0 && (get_u32(at + 28) & JOURNAL_FLAG_SYNCED))
+    for (const uint8_t *at = p + 1; at < end && (at = memchr(at, first, (size_t)(end - at))); at++) {
+        size_t left = (size_t)(end - at);
+        if (left >= JOURNAL_HEADER_SIZE && get_u64(at + 16) == j->table && get_u64(at + 8) > j->last_label &&
+            (get_u32(at + 28) & JOURNAL_FLAG_SYNCED) && whole_group(at, left) > 0)
             return 1;
+    }
     return 0;
 }
 
@@ -177,7 +181,7 @@ static int take_groups(struct journal *j, const char *path, size_t n, struct err
         size = whole_group(p + at, n - at);
         if (size > 0)
             status = take_records(j, path, at, at + size, e);
-        else if (was_whole(p + at, n - at))
+        else if (was_whole(j, p + at, n - at))
             return error_damaged(e, path, at,
                                  "the checksum of a commit does not match, and other commits follow it; bring back a "
                                  "copy of the file, or remove it: then the commits in it are lost");

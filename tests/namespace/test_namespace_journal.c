@@ -114,6 +114,34 @@ static void damaged_commits(void **state)
     }
 }
 
+/* The bytes of a file can be those of a journal: of another one, or of this one as it was before. (A commit with such a
+ * file that was interrupted was taken for damage.) */
+static void journals_in_files(void **state)
+{
+    struct io io = io_default();
+    struct error e;
+    size_t ends[GROUPS], n;
+    uint8_t *copy = make_groups(1, ends, &n);
+
+    (void)state;
+    for (uint64_t table = TABLE; table < TABLE + 2; table++) {
+        const char *path = unit_path("in file %d", (int)table);
+        struct journal j = {.table = table};
+        CHECK_IS(journal_put(&j, JOURNAL_ENTRY, 1, "record", 6, &e), DELTAFS_OK);
+        CHECK_IS(journal_commit(&j, &io, path, 10 * GROUPS, 1, &e), DELTAFS_OK);
+        CHECK_IS(journal_put(&j, JOURNAL_CHUNK, 1, copy, ends[GROUPS - 1], &e), DELTAFS_OK);
+        CHECK_IS(journal_put(&j, JOURNAL_ENTRY, 1, "record", 6, &e), DELTAFS_OK);
+        CHECK_IS(journal_commit(&j, &io, path, 10 * GROUPS + 1, 1, &e), DELTAFS_OK);
+        CHECK_IS(journal_close(&j, &e), DELTAFS_OK);
+        uint8_t *bytes = unit_load(path, &n);
+        CHECK_IS(journal_parse(&j, "journal", bytes, n - 1, table, &e), DELTAFS_OK);
+        CHECK_IS(j.last_label, 10 * GROUPS);
+        journal_fini(&j);
+        free(bytes);
+    }
+    free(copy);
+}
+
 /* Sound commits that no writer makes. */
 static void hostile_commits(void **state)
 {
@@ -505,12 +533,12 @@ static void many_commits(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(interrupted_commits), cmocka_unit_test(damaged_commits),
-                                       cmocka_unit_test(hostile_commits),     cmocka_unit_test(failing_commits),
-                                       cmocka_unit_test(beside_the_writer),   cmocka_unit_test(writers_that_died),
-                                       cmocka_unit_test(failed_data),         cmocka_unit_test(old_journal),
-                                       cmocka_unit_test(snapshots),           cmocka_unit_test(services),
-                                       cmocka_unit_test(damaged_journal),     cmocka_unit_test(many_commits)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(interrupted_commits), cmocka_unit_test(damaged_commits), cmocka_unit_test(journals_in_files),
+        cmocka_unit_test(hostile_commits),     cmocka_unit_test(failing_commits), cmocka_unit_test(beside_the_writer),
+        cmocka_unit_test(writers_that_died),   cmocka_unit_test(failed_data),     cmocka_unit_test(old_journal),
+        cmocka_unit_test(snapshots),           cmocka_unit_test(services),        cmocka_unit_test(damaged_journal),
+        cmocka_unit_test(many_commits)};
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
