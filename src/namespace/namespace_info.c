@@ -28,7 +28,19 @@ static int add_directory(const char *directory, uint64_t *records, uint64_t *byt
     return status;
 }
 
-/* Add what the journal of a table has. */
+/* The label of a directory's last epoch; 0: it has none, or cannot be read. */
+static uint64_t last_label(const char *directory)
+{
+    uint64_t label = 0;
+    deltafs_dir *d = NULL;
+
+    if (deltafs_open(directory, NULL, &d) == DELTAFS_OK)
+        deltafs_last_label(d, &label);
+    deltafs_close(d);
+    return label;
+}
+
+/* Add what the journal of a table has, and no epoch. */
 static int add_journal(struct io *io, const char *path, uint64_t number, struct deltafs_namespace_info *i,
                        int *is_there, struct error *e)
 {
@@ -37,6 +49,8 @@ static int add_journal(struct io *io, const char *path, uint64_t number, struct 
     size_t count = 0;
     int status = journal_read(&j, io, table_path(name, path, number, TABLE_JOURNAL), number, e);
 
+    if (j.last_label > 0)
+        journal_drop(&j, last_label(table_path(name, path, number, "")));
     journal_find(&j, JOURNAL_ENTRY, 0, UINT64_MAX, &count);
     i->records += count;
     i->bytes_stored += j.end;

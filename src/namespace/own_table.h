@@ -22,15 +22,15 @@ struct own_table {
 };
 
 /* Take over a table that nobody writes, or create one. `memory` is for the table, and as much for its data. *label is
- * raised to that of the table's last commit. own_table_close in any case. */
-/* DELTAFS_ERR_BUSY: the namespace is being collected. */
+ * raised to that of the table's last commit. own_table_close in any case. DELTAFS_ERR_BUSY: the namespace is being
+ * collected. */
 int own_table_open(struct own_table *own, struct io *io, const char *path, const deltafs_options *given,
                    uint64_t memory, uint64_t *label, struct error *e);
-/* Of a table whose writer has died, make epochs of the journal. The caller has the lease of the namespace. */
-int own_table_recover(struct io *io, const char *path, uint64_t number, const deltafs_options *given, struct error *e);
 /* The same, but always create one. */
 int own_table_create(struct own_table *own, struct io *io, const char *path, const deltafs_options *given,
                      uint64_t memory, struct error *e);
+/* Of a table whose writer has died, make epochs of the journal. The caller has the lease of the namespace. */
+int own_table_recover(struct io *io, const char *path, uint64_t number, const deltafs_options *given, struct error *e);
 /* Close all. Returns the first error. */
 int own_table_close(struct own_table *own, struct error *e);
 

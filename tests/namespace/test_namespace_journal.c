@@ -353,7 +353,7 @@ static void old_journal(void **state)
 {
     const char *path = unit_path("old"), *journal;
     deltafs_namespace *ns = new_ns("old");
-    struct deltafs_namespace_info info = {.struct_size = sizeof info};
+    struct deltafs_namespace_info info = {.struct_size = sizeof info}, before = info;
     uint8_t *bytes;
     size_t n;
 
@@ -366,10 +366,12 @@ static void old_journal(void **state)
     ns = open_ns(path, O_RDWR);
     CHECK_IS(deltafs_namespace_unlink(ns, "/1"), DELTAFS_OK);
     close_ns(ns);
+    CHECK_IS(deltafs_namespace_info(path, &before), DELTAFS_OK);
     unit_save(journal, bytes, n);
     free(bytes);
     check_names(path, O_RDONLY, "2 a", "/2");
     CHECK_IS(deltafs_namespace_info(path, &info), DELTAFS_OK);
+    CHECK_IS(info.records, before.records);
     check_names(path, O_RDWR, "2 a", "/2");
     CHECK(!unit_exists(journal));
     CHECK_IS(epochs_of(path), 2);
