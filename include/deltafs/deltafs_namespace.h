@@ -173,7 +173,11 @@ typedef struct deltafs_namespace_list deltafs_namespace_list;
 /* List a folder, in no order. The list has each entry that is in the folder now and still is when its turn comes, once.
  * Entries that this handle creates later are not in it. Between the calls anything can be done with the handle, also
  * removing what was listed. Memory does not depend on the number of entries, except of those that this handle has
- * changed and not committed. Close with deltafs_namespace_list_close. */
+ * changed and not committed. Close with deltafs_namespace_list_close.
+ *
+ * A program that reads the files of a folder should open each when it is listed: its name is not looked up again, and
+ * after some such files the others are listed in the order of their bytes, as many at a time as a quarter of the option
+ * memory has room for. Then many small files are read at once. */
 DELTAFS_API int deltafs_namespace_list_open(deltafs_namespace *ns, const char *path, deltafs_namespace_list **out);
 /* Get the next entry, without "." and ".."; NULL at the end. */
 DELTAFS_API int deltafs_namespace_list_next(deltafs_namespace_list *list, const struct deltafs_namespace_entry **entry);

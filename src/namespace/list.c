@@ -6,7 +6,12 @@
 #include <string.h>
 #include "base/number.h"
 #include "directory/read/iter.h"
+#include "namespace/list_batch.h"
 #include "namespace/shared.h"
+
+#define OPENED_MIN                                                                                                     \
+    16 /* so many files are opened as they are listed, before they are listed in the order of their bytes */
+#define BATCH_SHARE 2 /* of the memory for names: those that are ordered at a time */
 
 /* What one table has of one id, or what was changed here. */
 struct source {
@@ -17,6 +22,7 @@ struct source {
     struct entry_id parent;
     const uint8_t *bytes; /* the record that is next; NULL: none */
     size_t size;
+    struct entry entry; /* it, decoded */
     uint32_t hash;
 };
 
@@ -47,9 +53,12 @@ struct deltafs_namespace_list {
     size_t sources, source_room;
     struct kept_list changed; /* here, and what is in journals; by hash */
     size_t changed_at;
-    struct kept_list group; /* the records of one hash; size 0: done */
-    size_t group_at;
-    int is_conflict;         /* the name that was returned last */
+    struct group group;
+    size_t group_at;         /* the next member whose name may not be shown yet */
+    struct list_batch batch; /* the next groups, while files are opened as they are listed */
+    int has_name;            /* a name was returned last, and still is known as it was in the group; */
+    int is_conflict;         /* the inputs of a merge disagree on it */
+    unsigned opened;         /* so many names were opened as files right after they were returned */
     struct version *version; /* of one name */
     size_t versions, version_room;
     char name[ENTRY_NAME_MAX + 1];
@@ -126,6 +135,15 @@ static int keep_journaled(deltafs_namespace_list *l, const struct table *table, 
     return status;
 }
 
+/* Decode a record that comes from no table. */
+static int decode_record(deltafs_namespace_list *l, struct source *s)
+{
+    if (entry_decode(s->bytes, s->size, &s->entry) == 0)
+        return DELTAFS_OK;
+    s->bytes = NULL;
+    return error_set(&l->ns->error, DELTAFS_ERR_DAMAGED, "%s: a record is no entry of a namespace", l->ns->path);
+}
+
 static int next_changed(deltafs_namespace_list *l, struct source *s)
 {
     s->bytes = NULL;
@@ -135,7 +153,7 @@ static int next_changed(deltafs_namespace_list *l, struct source *s)
     s->bytes = l->changed.bytes.bytes + k->at;
     s->size = k->size;
     s->hash = k->hash;
-    return DELTAFS_OK;
+    return decode_record(l, s);
 }
 
 static int next_shared(deltafs_namespace_list *l, struct source *s)
@@ -143,7 +161,9 @@ static int next_shared(deltafs_namespace_list *l, struct source *s)
     int status = shared_list_next(l->ns, s->shared, &s->bytes, &s->size);
 
     if (status == DELTAFS_OK && s->bytes)
-        s->hash = name_hash((const char *)s->bytes + ENTRY_HEADER_SIZE, s->bytes[1]);
+        status = decode_record(l, s);
+    if (status == DELTAFS_OK && s->bytes)
+        s->hash = name_hash(s->entry.name, s->entry.name_size);
     return status;
 }
 
@@ -151,7 +171,6 @@ static int next_shared(deltafs_namespace_list *l, struct source *s)
 static int next_record(deltafs_namespace_list *l, struct source *s)
 {
     const struct deltafs_record *record;
-    struct entry entry;
     int status;
 
     if (s->shared)
@@ -164,14 +183,16 @@ static int next_record(deltafs_namespace_list *l, struct source *s)
         status = tables_explain(&l->ns->tables, s->table, status, &l->ns->error);
         if (status != DELTAFS_OK || !record)
             return status;
-        status = table_decode(s->table, record, &entry, &l->ns->error);
+        status = table_decode(s->table, record, &s->entry, &l->ns->error);
         /* Another folder may have the same hash, and a layer have less than the table has by now. */
     } while (status == DELTAFS_OK &&
-             (!id_is_same(&entry.parent, &s->parent) || !table_has(s->table, record->label, entry.inode.stamp)));
+             (!id_is_same(&s->entry.parent, &s->parent) || !table_has(s->table, record->label, s->entry.inode.stamp)));
+    if (status != DELTAFS_OK)
+        return status;
     s->bytes = record->value;
     s->size = record->size;
     s->hash = (uint32_t)record->key;
-    return status;
+    return DELTAFS_OK;
 }
 
 static void source_fini(deltafs_namespace_list *l, const struct source *s)
@@ -286,26 +307,69 @@ static int open_sources(deltafs_namespace_list *l)
 
 /* ---- Names ---- */
 
-/* Collect the records of the least hash that is left. */
-static int next_group(deltafs_namespace_list *l)
+/* Collect the records of the least hash that is left, into an empty group. */
+static int collect_group(deltafs_namespace_list *l)
 {
     const struct source *least = NULL;
+    struct group *g = &l->group;
     int status = DELTAFS_OK;
 
-    l->group.count = l->group.used = l->group_at = 0;
     for (const struct source *s = l->source; s < l->source + l->sources; s++)
         if (s->bytes && (!least || s->hash < least->hash))
             least = s;
     if (!least)
         return DELTAFS_OK;
-    uint32_t hash = least->hash;
+    group_clear(g, least->hash);
     for (struct source *s = l->source; s < l->source + l->sources; s++)
-        while (status == DELTAFS_OK && s->bytes && s->hash == hash) {
-            status = keep(l->ns, &l->group, hash, s->bytes, s->size);
+        while (status == DELTAFS_OK && s->bytes && s->hash == g->hash) {
+            status = group_add(g, s->bytes, s->size, &s->entry, &l->ns->error);
             if (status == DELTAFS_OK)
                 status = next_record(l, s);
         }
+    group_settle(g);
     return status;
+}
+
+/* Order the groups that follow by the places of the files' bytes, as many as there is memory for. What goes wrong
+ * behind them is said when they have been shown. */
+static int fill_batch(deltafs_namespace_list *l)
+{
+    const size_t most = l->ns->names.room / BATCH_SHARE;
+    int status = DELTAFS_OK, failed = DELTAFS_OK;
+
+    list_batch_clear(&l->batch);
+    while (status == DELTAFS_OK && failed == DELTAFS_OK && list_batch_size(&l->batch) < most) {
+        group_clear(&l->group, 0);
+        failed = collect_group(l);
+        if (l->group.count == 0)
+            break;
+        status = list_batch_add(&l->batch, &l->group, &l->ns->error);
+    }
+    if (failed != DELTAFS_OK)
+        l->batch.error = l->ns->error;
+    list_batch_sort(&l->batch);
+    return status;
+}
+
+/* Have the next group, with no records at the end. */
+static int next_group(deltafs_namespace_list *l)
+{
+    struct error *e = &l->ns->error;
+    int status = list_batch_take(&l->batch, &l->group, e), has_failed = l->batch.error.status != DELTAFS_OK;
+
+    l->group_at = 0;
+    if (status == DELTAFS_OK && l->group.count == 0 && !has_failed) {
+        if (l->opened < OPENED_MIN)
+            return collect_group(l);
+        status = fill_batch(l);
+        if (status == DELTAFS_OK)
+            status = list_batch_take(&l->batch, &l->group, e);
+    }
+    if (status != DELTAFS_OK || l->group.count > 0 || l->batch.error.status == DELTAFS_OK)
+        return status;
+    *e = l->batch.error;
+    l->batch.error.status = DELTAFS_OK;
+    return e->status;
 }
 
 /* One more state of an entry with the name; of the same entry the newest counts. */
@@ -399,34 +463,36 @@ static int add_known(deltafs_namespace_list *l, uint32_t hash, const struct entr
     return status;
 }
 
+static int has_name(const struct member *m, const char *name, size_t size)
+{
+    return m->entry.name_size == size && memcmp(m->entry.name, name, size) == 0;
+}
+
 /* Take the next name of the group, with all records of it; *shown is what has it now. */
 static int next_name(deltafs_namespace_list *l, struct inode *shown)
 {
-    const uint8_t *bytes = l->group.bytes.bytes;
-    struct kept *first = &l->group.record[l->group_at++], *end = l->group.record + l->group.count;
-    struct entry name, entry;
+    struct member *first = &l->group.member[l->group_at++], *end = l->group.member + l->group.count;
+    const struct entry *name = &first->entry;
     size_t records = 1;
 
     *shown = (struct inode){.type = ENTRY_REMOVED};
-    if (first->size == 0)
+    if (first->is_done)
         return DELTAFS_OK;
-    entry_decode(bytes + first->at, first->size, &name);
     l->versions = 0;
-    int status = add_version(l, &name.parent, &name.inode);
-    for (struct kept *k = first + 1; k < end && status == DELTAFS_OK; k++) {
-        if (k->size == 0 || entry_decode(bytes + k->at, k->size, &entry) != 0 || entry.name_size != name.name_size ||
-            memcmp(entry.name, name.name, name.name_size) != 0)
+    int status = add_version(l, &name->parent, &name->inode);
+    for (struct member *m = first + 1; m < end && status == DELTAFS_OK; m++) {
+        if (m->is_done || !has_name(m, name->name, name->name_size))
             continue;
-        k->size = 0;
+        m->is_done = 1;
         records++;
-        status = add_version(l, &entry.parent, &entry.inode);
+        status = add_version(l, &m->entry.parent, &m->entry.inode);
     }
     if (status == DELTAFS_OK)
-        status = add_known(l, first->hash, &name, records);
+        status = add_known(l, l->group.hash, name, records);
     for (size_t i = 0; i < l->versions; i++)
         inode_show(shown, &l->version[i].inode);
-    memcpy(l->name, name.name, name.name_size);
-    l->name[name.name_size] = '\0';
+    memcpy(l->name, name->name, name->name_size);
+    l->name[name->name_size] = '\0';
     return status;
 }
 
@@ -444,6 +510,46 @@ int list_next(deltafs_namespace_list *l, struct inode *shown)
         status = next_name(l, shown);
     }
     return status;
+}
+
+/* ---- The name that was returned last ---- */
+
+/* Whether the list says all that the tables have of a name: it was returned last, nothing is damaged so far, and what
+ * was committed since the list was opened is still in memory. */
+static int list_knows(const deltafs_namespace_list *l, const struct entry_name *name)
+{
+    int is_folder = 0;
+
+    if (!l || !l->has_name || l->ns->has_resolver || (l->ns->own.number != 0 && l->ns->clears != l->clears) ||
+        (uint32_t)name->key != l->group.hash || !has_name(&l->group.member[l->group_at - 1], name->text, name->size))
+        return 0;
+    for (const struct source *s = l->source; s < l->source + l->sources; s++)
+        if (s->iter && iter_has_damage(s->iter))
+            return 0;
+    for (size_t i = 0; i < l->folders; i++)
+        is_folder |= id_is_same(&l->folder[i].id, &name->parent);
+    return is_folder;
+}
+
+int list_load(deltafs_namespace *ns, const struct entry_name *name, struct name_node *node)
+{
+    const deltafs_namespace_list *l = ns->listed;
+    int is_known = list_knows(l, name);
+
+    for (size_t i = l && is_known ? l->group_at - 1 : 0; is_known && i < l->group.count; i++) {
+        const struct entry *e = &l->group.member[i].entry;
+        if (has_name(&l->group.member[i], name->text, name->size) && id_is_same(&e->parent, &name->parent))
+            is_known = name_table_put(&ns->names, node, &e->inode, e->target, e->target_size) != NULL;
+    }
+    return is_known;
+}
+
+void list_note_opened(deltafs_namespace *ns, const struct entry_name *name)
+{
+    deltafs_namespace_list *l = ns->listed;
+
+    if (l && l->has_name && strncmp(l->name, name->text, name->size) == 0 && l->name[name->size] == '\0')
+        l->opened++;
 }
 
 /* ---- Lists ---- */
@@ -464,8 +570,11 @@ void list_destroy(deltafs_namespace_list *l)
         return;
     for (size_t i = 0; i < l->sources; i++)
         source_fini(l, &l->source[i]);
+    if (l->ns->listed == l)
+        l->ns->listed = NULL;
     kept_fini(&l->changed);
-    kept_fini(&l->group);
+    group_fini(&l->group);
+    list_batch_fini(&l->batch);
     free(l->folder);
     free(l->source);
     free(l->version);
@@ -570,9 +679,12 @@ int deltafs_namespace_list_next(deltafs_namespace_list *l, const struct deltafs_
     int status = ns_begin(l->ns, call, 0);
     if (status != DELTAFS_OK)
         return status;
+    l->has_name = 0;
     status = list_next(l, &shown);
     if (status != DELTAFS_OK)
         return ns_end(l->ns, status);
+    l->has_name = shown.type != ENTRY_REMOVED;
+    l->ns->listed = l;
     inode_to_stat(ns_current(l->ns, &shown), &l->entry.stat);
     *entry = shown.type != ENTRY_REMOVED ? &l->entry : NULL;
     return ns_end(l->ns, DELTAFS_OK);

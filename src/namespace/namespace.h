@@ -3,7 +3,7 @@
  *     entry.c       ids, attributes, records of tables
  *     name_table.c  names in memory: changed ones, and those that were looked up
  *     name_filter.c names that were committed, and are not in memory any more
- *     tables.c      what is committed: all tables, open for reading
+ *     tables.c      what is committed: all tables, open for reading; chunk_stream.c: many small chunks at once
  *     own_table.c   where this writer commits: one table, and its data
  *     head.c        the file NAMESPACE
  *     layers.c      what is below a namespace, or in a snapshot
@@ -15,7 +15,7 @@
  *     change.c      changes of names and attributes; rename.c has one of them
  *     open_file.c   open files; file_bytes.c: their bytes
  *     recent.c      bytes that are stored and not committed
- *     list.c        the entries of a folder
+ *     list.c        the entries of a folder; list_batch.c: those that are to be shown next
  *     all_records.c all that the tables have, for collect.c
  *     commit.c      from the names in memory to the table
  *     namespace.c   open, close, messages; namespace_info.c: what it consists of
@@ -98,7 +98,8 @@ struct deltafs_namespace {
     struct walk walk, other;
     struct open_file *open[OPEN_BUCKETS]; /* by id */
     size_t opens;
-    uint32_t uid, gid; /* of what is created */
+    deltafs_namespace_list *listed; /* the list that has returned an entry last; NULL: none that is open */
+    uint32_t uid, gid;              /* of what is created */
 };
 
 /* Begin a call, which changes something if `is_change`. */
@@ -200,6 +201,10 @@ const char *list_name(const deltafs_namespace_list *l);
 /* Whether the inputs of the uppermost merge disagree on it. */
 int list_is_conflict(const deltafs_namespace_list *l);
 void list_destroy(deltafs_namespace_list *l);
+/* Give a node all that is committed of a name, if that was listed last. Returns whether that is so. */
+int list_load(deltafs_namespace *ns, const struct entry_name *name, struct name_node *node);
+/* The file with this name was opened for reading. */
+void list_note_opened(deltafs_namespace *ns, const struct entry_name *name);
 /* DELTAFS_ERR_NOT_EMPTY if something is in the folder. */
 int ns_check_empty(deltafs_namespace *ns, struct walk *w, const struct found *f, const char *path);
 

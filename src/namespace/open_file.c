@@ -241,6 +241,8 @@ static int open_path(deltafs_namespace *ns, const char *path, int flags, uint32_
     if (status != DELTAFS_OK)
         return status;
     struct entry_name name = f.node ? node_name(f.node) : walk_name(&ns->walk, &f, 0);
+    if (h->can_read && ns->listed)
+        list_note_opened(ns, &name);
     status = share_file(ns, &name, &f.inode, &h->file);
     if (status == DELTAFS_OK && (flags & O_TRUNC) && !is_new)
         status = set_size(ns, h->file, 0);

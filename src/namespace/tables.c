@@ -392,11 +392,18 @@ static void release_journal(struct table *table)
     free(table->journal);
 }
 
+static void table_close_data(struct table *table)
+{
+    chunk_stream_close(&table->stream);
+    deltafs_close(table->data);
+    table->data = NULL;
+}
+
 void tables_fini(struct tables *t)
 {
     for (size_t i = 0; i < t->count; i++) {
         table_reader_release(t->table[i].reader);
-        deltafs_close(t->table[i].data);
+        table_close_data(&t->table[i]);
         release_journal(&t->table[i]);
     }
     free(t->table);
@@ -541,6 +548,8 @@ static int table_open_data(const struct tables *t, struct table *table, struct e
     char path[PATH_ROOM];
     int status = DELTAFS_OK;
 
+    if (table->is_data_stale)
+        chunk_stream_close(&table->stream);
     if (!table->data)
         status = error_of_call(
             deltafs_open(table_path(path, table->path, table->number, TABLE_DATA), t->options, &table->data), e);
@@ -566,17 +575,30 @@ static int find_chunk(struct tables *t, const struct entry_id *place, deltafs_re
     int status = table ? get_chunk(t, table, place->number, records, e) : DELTAFS_ERR_NOT_FOUND;
 
     if (status == DELTAFS_ERR_CHANGED) { /* by a collection */
-        deltafs_close(table->data);
-        table->data = NULL;
+        table_close_data(table);
         status = get_chunk(t, table, place->number, records, e);
     }
     return status;
 }
 
+/* Read a chunk by the stream of its table, if that has it. */
+static int read_from_stream(const struct tables *t, struct table *table, uint64_t key, size_t room, void *bytes,
+                            size_t *got)
+{
+    if (!table || table_open_data(t, table, error_ignored()) != DELTAFS_OK)
+        return 0;
+    const struct deltafs_record *record = chunk_stream_find(&table->stream, table->data, key, room);
+    if (!record)
+        return 0;
+    *got = record->size;
+    memcpy(bytes, record->value, *got);
+    return 1;
+}
+
 int tables_read_chunk(struct tables *t, const struct entry_id *place, size_t room, void *bytes, size_t *got,
                       struct error *e)
 {
-    const struct table *table = tables_find(t, place->table);
+    struct table *table = tables_find(t, place->table);
     deltafs_records *records = NULL;
     char path[PATH_ROOM];
     size_t in_journal = 0;
@@ -588,6 +610,8 @@ int tables_read_chunk(struct tables *t, const struct entry_id *place, size_t roo
         memcpy(bytes, journal_bytes(table->journal, r), *got);
         return DELTAFS_OK;
     }
+    if (read_from_stream(t, table, place->number, room, bytes, got))
+        return DELTAFS_OK;
     int status = find_chunk(t, place, &records, e);
     int is_sound = status == DELTAFS_OK && records->count == 1 && records->record[0].size <= room;
     if (is_sound) {

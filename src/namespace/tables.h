@@ -5,6 +5,7 @@
 #include "base/buffer.h"
 #include "base/options.h"
 #include "io/io.h"
+#include "namespace/chunk_stream.h"
 #include "namespace/journal.h"
 #include "namespace/layers.h"
 #include "namespace/name_table.h"
@@ -26,6 +27,7 @@ struct table {
     struct journal *journal;     /* what is committed and in no epoch; NULL: nothing */
     int is_own;                  /* the journal is the writer's */
     deltafs_dir *data;           /* NULL: not open */
+    struct chunk_stream stream;  /* of it */
     int is_stale, is_data_stale; /* more was committed since they were opened */
 };
 

@@ -105,6 +105,8 @@ int ns_load_node(deltafs_namespace *ns, const struct entry_name *name, int is_wa
     *out = n;
     if (!n->is_loaded && is_new(ns, name))
         n->is_loaded = 1;
+    if (!n->is_loaded && list_load(ns, name, n))
+        n->is_loaded = 1;
     return n->is_loaded ? DELTAFS_OK : tables_load(&ns->tables, &ns->names, n, &ns->error);
 }
 
