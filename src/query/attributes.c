@@ -51,14 +51,14 @@ static int schema_has(const char *text, const char *name, int *has, struct error
     return DELTAFS_OK;
 }
 
-static int name_check(const struct deltafs_attribute *a, const char *schema, const char *call, struct error *e)
+static int name_check(const struct deltafs_attribute *a, const char *schema, const char *where, struct error *e)
 {
     int is_column, status;
 
     if (!a->name || !name_is_possible(a->name))
         return error_set(e, DELTAFS_ERR_INVALID,
                          "%s: '%s' is no name of an attribute: give letters, digits and '_', and no digit at its begin",
-                         call, a->name ? a->name : "");
+                         where, a->name ? a->name : "");
     status = schema_has(schema, a->name, &is_column, e);
     if (status != DELTAFS_OK)
         return status;
@@ -67,16 +67,16 @@ static int name_check(const struct deltafs_attribute *a, const char *schema, con
     if (a->type == DELTAFS_ATTRIBUTE_COLUMN)
         return is_column ? DELTAFS_OK
                          : error_set(e, DELTAFS_ERR_INVALID, "%s: the directory has no column '%s'; its schema is '%s'",
-                                     call, a->name, schema);
+                                     where, a->name, schema);
     if (is_column || name_is_taken(a->name))
         return error_set(e, DELTAFS_ERR_INVALID,
                          "%s: '%s' is the name of a column or a word of expressions; "
                          "give the attribute another name",
-                         call, a->name);
+                         where, a->name);
     return DELTAFS_OK;
 }
 
-static int unit_check(const struct deltafs_attribute *a, const char *call, struct error *e)
+static int unit_check(const struct deltafs_attribute *a, const char *where, struct error *e)
 {
     int is_good = isfinite(a->unit_si) && a->unit_si >= 0;
 
@@ -84,20 +84,20 @@ static int unit_check(const struct deltafs_attribute *a, const char *call, struc
         is_good &= isfinite(a->unit_dimension[i]) != 0;
     return is_good ? DELTAFS_OK
                    : error_set(e, DELTAFS_ERR_INVALID, "%s: the unit of '%s' has a number that is infinite or below 0",
-                               call, a->name);
+                               where, a->name);
 }
 
-static int value_check(const struct deltafs_attribute *a, const char *call, struct error *e)
+static int value_check(const struct deltafs_attribute *a, const char *where, struct error *e)
 {
     struct expr *x = NULL;
 
     if (a->type < DELTAFS_ATTRIBUTE_COLUMN && !a->value)
-        return error_set(e, DELTAFS_ERR_INVALID, "%s: '%s' has no value", call, a->name);
+        return error_set(e, DELTAFS_ERR_INVALID, "%s: '%s' has no value", where, a->name);
     if (a->type <= DELTAFS_ATTRIBUTE_U8 && a->count == 0)
-        return error_set(e, DELTAFS_ERR_INVALID, "%s: '%s' has no numbers", call, a->name);
+        return error_set(e, DELTAFS_ERR_INVALID, "%s: '%s' has no numbers", where, a->name);
     int status = a->type == DELTAFS_ATTRIBUTE_EXPRESSION ? expr_parse(a->value, &x, e) : DELTAFS_OK;
     if (status != DELTAFS_OK)
-        return error_set(e, status, "%s: '%s': %s", call, a->name, e->text);
+        return error_set(e, status, "%s: '%s': %s", where, a->name, e->text);
     expr_destroy(x);
     return DELTAFS_OK;
 }
@@ -142,7 +142,7 @@ static int names_check_at(struct new_names *n, uint64_t label, const struct expr
 }
 
 /* Whether there are the columns and attributes that a computed column names, at its first label and at the last. */
-static int names_check(const struct manifest *m, const struct deltafs_attribute *a, const char *call, struct error *e)
+static int names_check(const struct manifest *m, const struct deltafs_attribute *a, const char *where, struct error *e)
 {
     struct new_names names = {.columns.manifest = m, .added = a};
     deltafs_schema *schema = NULL;
@@ -160,7 +160,7 @@ static int names_check(const struct manifest *m, const struct deltafs_attribute 
         status = names_check_at(&names, UINT64_MAX, x, e);
     expr_destroy(x);
     deltafs_schema_destroy(schema);
-    return status == DELTAFS_ERR_INVALID ? error_set(e, status, "%s: '%s': %s", call, a->name, e->text) : status;
+    return status == DELTAFS_ERR_INVALID ? error_set(e, status, "%s: '%s': %s", where, a->name, e->text) : status;
 }
 
 static int is_array(const struct deltafs_attribute *a)
@@ -197,7 +197,7 @@ static int expression_keep(const struct manifest *m, const struct deltafs_attrib
 
 /* A computed column must keep the numbers that it names: they are not removed for all epochs, no text, and no array
  * where the column wants one number. */
-static int names_keep(const struct manifest *m, const struct deltafs_attribute *a, const char *call, struct error *e)
+static int names_keep(const struct manifest *m, const struct deltafs_attribute *a, const char *where, struct error *e)
 {
     const struct attributes *all = &m->attributes;
     int is_column, status = schema_has(m->schema, a->name, &is_column, e); /* whose unit is removed */
@@ -214,7 +214,7 @@ static int names_keep(const struct manifest *m, const struct deltafs_attribute *
         if (status == DELTAFS_OK && expr_needs(x, a))
             status = error_set(e, DELTAFS_ERR_INVALID,
                                "%s: '%s' is a %s that the computed column '%s' needs; change or remove that before",
-                               call, a->name, is_array(a) ? "single number" : "number", column->name);
+                               where, a->name, is_array(a) ? "single number" : "number", column->name);
         expr_destroy(x);
     }
     return status;
@@ -222,20 +222,21 @@ static int names_keep(const struct manifest *m, const struct deltafs_attribute *
 
 /* ---- Setting ---- */
 
-/* Copy the caller's attribute, if it is a possible one for a directory of this schema. */
+/* Copy the caller's attribute, if it is a possible one for a directory of this schema. `where` is for messages: the
+ * path of the directory, or the call. */
 static int attribute_take(struct deltafs_attribute *a, const struct deltafs_attribute *given, const char *schema,
-                          const char *call, struct error *e)
+                          const char *where, struct error *e)
 {
     if (!given)
-        return error_set(e, DELTAFS_ERR_INVALID, "%s: attribute must be given", call);
-    int status = sized_take(a, given, sizeof *a, call, e);
+        return error_set(e, DELTAFS_ERR_INVALID, "%s: attribute must be given", where);
+    int status = sized_take(a, given, sizeof *a, where, e);
     if (status == DELTAFS_OK && (a->type < DELTAFS_ATTRIBUTE_F8 || a->type > DELTAFS_ATTRIBUTE_NONE))
-        status = error_set(e, DELTAFS_ERR_INVALID, "%s: no type has the number %d", call, a->type);
+        status = error_set(e, DELTAFS_ERR_INVALID, "%s: no type has the number %d", where, a->type);
     if (status == DELTAFS_OK)
-        status = name_check(a, schema, call, e);
+        status = name_check(a, schema, where, e);
     if (status == DELTAFS_OK)
-        status = value_check(a, call, e);
-    return status == DELTAFS_OK ? unit_check(a, call, e) : status;
+        status = value_check(a, where, e);
+    return status == DELTAFS_OK ? unit_check(a, where, e) : status;
 }
 
 int deltafs_attribute_set(deltafs_dir *dir, const struct deltafs_attribute *attribute)
@@ -281,8 +282,7 @@ static int has_none(const struct attributes *all, const struct deltafs_attribute
 }
 
 /* With the lease. */
-static int closed_set(struct io *io, const char *path, const struct deltafs_attribute *given, const char *call,
-                      struct error *e)
+static int closed_set(struct io *io, const char *path, const struct deltafs_attribute *given, struct error *e)
 {
     struct deltafs_attribute a;
     struct manifest m;
@@ -297,13 +297,13 @@ static int closed_set(struct io *io, const char *path, const struct deltafs_attr
     if (status == DELTAFS_OK)
         status = manifest_check_buckets(io, path, &m, e);
     if (status == DELTAFS_OK)
-        status = attribute_take(&a, given, m.schema, call, e);
+        status = attribute_take(&a, given, m.schema, path, e);
     if (status == DELTAFS_OK)
-        status = names_check(&m, &a, call, e);
+        status = names_check(&m, &a, path, e);
     if (status == DELTAFS_OK)
         status = expression_keep(&m, &a, path, e);
     if (status == DELTAFS_OK)
-        status = names_keep(&m, &a, call, e);
+        status = names_keep(&m, &a, path, e);
     if (status == DELTAFS_OK && a.type == DELTAFS_ATTRIBUTE_NONE && has_none(&m.attributes, &a))
         status = error_set(e, DELTAFS_ERR_NOT_FOUND, "%s: has no attribute '%s' for the label %llu or larger ones",
                            path, a.name, (unsigned long long)a.from);
@@ -317,7 +317,6 @@ static int closed_set(struct io *io, const char *path, const struct deltafs_attr
 
 int deltafs_attribute_set_closed(const char *path, const struct deltafs_attribute *attribute)
 {
-    static const char call[] = "deltafs_attribute_set_closed";
     struct error *e = deltafs_private_thread_error();
     struct io io = io_default();
     struct manifest m;
@@ -325,7 +324,7 @@ int deltafs_attribute_set_closed(const char *path, const struct deltafs_attribut
     deltafs_options *o = NULL;
 
     if (!path || !*path)
-        return error_set(e, DELTAFS_ERR_INVALID, "%s: path must be given", call);
+        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_attribute_set_closed: path must be given");
     int status = deltafs_options_create(&o);
     uint64_t seconds = status == DELTAFS_OK ? deltafs_private_options_number(o, OPTION_LEASE) : 0;
     deltafs_options_destroy(o);
@@ -338,7 +337,7 @@ int deltafs_attribute_set_closed(const char *path, const struct deltafs_attribut
     status = lease_take(&lease, &io, path, seconds, 1, e);
     if (status != DELTAFS_OK)
         return status;
-    status = closed_set(&io, path, attribute, call, e);
+    status = closed_set(&io, path, attribute, e);
     return error_first(status, lease_drop(&lease, error_after(status, e)));
 }
 

@@ -84,6 +84,6 @@ int expr_unknown(const struct expr_scope *scope, uint32_t offset, const char *na
                          offset, name);
     names_list(scope, names);
     return error_set(e, DELTAFS_ERR_INVALID,
-                     "offset %u: no column or attribute is named '%.100s'%s%s%s; the names are: %s", offset, name,
-                     like ? "; did you mean '" : "", like ? like : "", like ? "'?" : "", names);
+                     "offset %u: no column or attribute is named '%.100s'; %s%s%s names are: %s", offset, name,
+                     like ? "did you mean '" : "the", like ? like : "", like ? "'? The" : "", names);
 }

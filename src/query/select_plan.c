@@ -170,7 +170,7 @@ int select_plan_make(struct select_plan *p, const struct manifest *m, const stru
         return e->status;
     if ((o->by != NULL) != (o->top > 0))
         status = error_set(e, DELTAFS_ERR_INVALID, "%s",
-                           o->by ? "by needs top, the number of rows ('--top N' of a command)"
+                           o->by ? "by needs top, a number of rows above 0 ('--top N' of a command)"
                                  : "top needs by, the value to order by ('--by EXPR' of a command)");
     if (status == DELTAFS_OK)
         status = select_plan_parse("where", o->where, &p->where, e);

@@ -455,7 +455,7 @@ static void test_refused(void **state)
         {{.where = "v + 1"}, "where: offset "},
         {{.where = "v > 1 and w > 1"}, "where: offset 10: no column or attribute is named 'w'"},
         {{.by = "v > 1", .top = 3}, "by: offset "},
-        {{.by = "v"}, "by needs top, the number of rows ('--top N'"},
+        {{.by = "v"}, "by needs top, a number of rows above 0 ('--top N'"},
         {{.top = 3}, "top needs by, the value to order by ('--by EXPR'"},
         {{.part = 2, .parts = 2}, "part: is 2, of 2 parts"},
         {{.fields = "v,w,n"}, "fields: offset 2: no column or attribute is named 'w'"},

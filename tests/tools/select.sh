@@ -55,8 +55,11 @@ expect 2 "$deltafs" select "$work/d" --where "$long uz > 1"
 says "where: offset 201"
 expect 2 "$deltafs" select "$work/d" --top 3
 says "deltafs: select: top needs by, the value to order by ('--by EXPR' of a command)"
-expect 2 "$deltafs" select "$work/d" --by ux
-says "deltafs: select: by needs top, the number of rows ('--top N' of a command)"
+for top in '' '--top 0'; do
+    # shellcheck disable=SC2086 # words, or none
+    expect 2 "$deltafs" select "$work/d" --by ux $top
+    says "deltafs: select: by needs top, a number of rows above 0 ('--top N' of a command)"
+done
 for format in raw xml ''; do
     expect 2 "$deltafs" select "$work/d" --format "$format"
     says "'$format' is no format; give table, csv, json or keys"

@@ -74,7 +74,7 @@ expect 0 "$deltafs_mpi" index -q --schema id:u8,y:f8,x:f4,k:u4 --key id -o all o
 expect 2 "$deltafs" select all
 says "fields: must be given ('--fields' of a command), since dump.5.bin (epoch 5) has the columns x:f4,y:f8,n:i4, and other.7.bin (epoch 7) has y:f8,x:f4,k:u4"
 expect 2 "$deltafs" select all --fields n
-says "no column or attribute is named 'n'; did you mean 'x'?; the names are: x, y, key, epoch"
+says "no column or attribute is named 'n'; did you mean 'x'? The names are: x, y, key, epoch"
 expect 0 "$deltafs" select all --fields y,x --where 'y == 2.5' --epochs 6:7 --format csv
 [ "$(tail -n 1 out)" = 5,7,2.5,0.0 ] && [ "$(wc -l <out)" -eq 302 ] || fail "columns that all have: $(cat out)"
 expect 0 "$deltafs" select all --epochs 7 --where 'k > 8' --format csv
