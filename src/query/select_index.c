@@ -208,6 +208,24 @@ static void candidates_cut(struct candidates *c, uint64_t top)
         from--;
     c->count -= from;
     memmove(c->key, c->key + from, c->count * sizeof *c->key);
+    memmove(c->records.bytes, c->records.bytes + from * c->size, c->count * c->size);
+    for (size_t i = 0; i < c->count && c->has_rows; i++)
+        c->key[i].record -= (uint32_t)from;
+}
+
+/* Give them to an epoch, in no more memory than they take. */
+static void candidates_give(struct candidates *c, struct found *f)
+{
+    struct set_key *key = realloc(c->key, (c->count + 1) * sizeof *key);
+    uint8_t *records = realloc(c->records.bytes, c->count * c->size + 1);
+
+    c->left -= c->count * (sizeof *key + c->size);
+    key_set_own(&f->keys, key ? key : c->key, c->count);
+    f->records = (struct buffer){.bytes = records ? records : c->records.bytes, .capacity = c->count * c->size + 1};
+    f->size = c->size;
+    c->key = NULL;
+    c->capacity = 0;
+    c->records = (struct buffer){0};
 }
 
 /* Whether there are `top` records, and none below `low` can be as large as they are. */
@@ -316,7 +334,6 @@ static int index_use(struct deltafs_select *s, const struct value_index *x, size
                      struct candidates *c)
 {
     const struct subject of = select_subject(s, i);
-    struct found *f = &s->found[i];
     struct question q;
 
     if (!index_ask(s, x, &of, must_carry, c, &q))
@@ -325,13 +342,7 @@ static int index_use(struct deltafs_select *s, const struct value_index *x, size
     if (!(q.is_top ? candidates_top(c, x, q.number, of.indexed, s->top.most)
                    : candidates_find(c, x, of.indexed, q.low, q.high)))
         return 0;
-    c->left -= c->count * (sizeof *c->key + c->size);
-    key_set_own(&f->keys, c->key, c->count);
-    f->records = c->records;
-    f->size = c->size;
-    c->key = NULL;
-    c->capacity = 0;
-    c->records = (struct buffer){0};
+    candidates_give(c, &s->found[i]);
     return 1;
 }
 

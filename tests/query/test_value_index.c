@@ -1,6 +1,7 @@
 /* Indexes by value that are written together with their directory: what is written when, and what is there after an
  * epoch, of the directory or of an index, has failed. And those of indexes of files, of which any operation fails. */
 #include <errno.h>
+#include <malloc.h>
 #include <time.h>
 #include <unistd.h>
 #include <deltafs/deltafs_query.h>
@@ -216,6 +217,61 @@ static void test_several(void **state)
     CHECK(reads > 0 && is_used(path, reads));
 }
 
+/* ---- The largest values ---- */
+
+#define TOP_EPOCHS 20
+#define TOP_ROWS   4000
+#define TOP_NEAR   900 /* of which so many are among those that are looked at in each epoch, but only one is taken */
+
+/* The memory of a select of the row with the largest value, in the first `epochs`; *value and *label are the row's. */
+static size_t memory_of_top(deltafs_dir *d, uint64_t epochs, double *value, uint64_t *label)
+{
+    const struct deltafs_range range = {0, epochs - 1};
+    const struct deltafs_select_options o = {
+        .struct_size = sizeof o, .by = "2*v", .top = 1, .fields = "v", .range = &range};
+    const struct mallinfo2 before = mallinfo2();
+    const struct deltafs_record *row;
+    deltafs_select *s;
+    size_t n;
+
+    CHECK_CALL(d, deltafs_select_open(d, &o, &s), DELTAFS_OK);
+    CHECK(deltafs_select_index(s));
+    CHECK_CALL(d, deltafs_select_next(s, &row, &n), DELTAFS_OK);
+    const struct mallinfo2 now = mallinfo2();
+    CHECK_IS(n, 1);
+    memcpy(value, row->value, sizeof *value);
+    *label = row->label;
+    CHECK_IS(deltafs_select_close(s), DELTAFS_OK);
+    return now.uordblks + now.hblkhd - before.uordblks - before.hblkhd;
+}
+
+/* What is not taken of an epoch needs no memory while the next ones are looked at. */
+static void test_top_memory(void **state)
+{
+    double largest = 1 + (TOP_NEAR - 1) * 0x1p-20, value;
+    uint64_t label;
+
+    (void)state;
+    deltafs_dir *d = unit_create(unit_path("top"), unit_options("schema", "v:f8", "index_by", "size:2*v +v", NULL));
+    for (label = 0; label < TOP_EPOCHS; label++) {
+        for (uint64_t key = 0; key < TOP_ROWS; key++) {
+            value = key < TOP_NEAR ? 1 + (double)((key + label) % TOP_NEAR) * 0x1p-20 : -(double)key;
+            CHECK_CALL(d, deltafs_append(d, key, &value, sizeof value), DELTAFS_OK);
+        }
+        CHECK_CALL(d, deltafs_epoch_end(d, label), DELTAFS_OK);
+    }
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    d = unit_open(unit_path("top"));
+    memory_of_top(d, 1, &value, &label);
+    size_t one = memory_of_top(d, 1, &value, &label);
+    CHECK(value == largest && label == 0);
+    size_t all = memory_of_top(d, TOP_EPOCHS, &value, &label);
+    CHECK(value == largest && label == TOP_EPOCHS - 1);
+    if (all > one + TOP_EPOCHS * TOP_NEAR * sizeof(double))
+        fail_msg("%zu bytes are used, of one epoch %zu", all, one);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
 /* ---- Indexes of files ---- */
 
 #define FILES     2
@@ -347,8 +403,9 @@ static void test_files_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),   cmocka_unit_test(test_directory_fails), cmocka_unit_test(test_index_fails),
-        cmocka_unit_test(test_several), cmocka_unit_test(test_files_made),      cmocka_unit_test(test_files_read),
+        cmocka_unit_test(test_order),      cmocka_unit_test(test_directory_fails), cmocka_unit_test(test_index_fails),
+        cmocka_unit_test(test_several),    cmocka_unit_test(test_top_memory),      cmocka_unit_test(test_files_made),
+        cmocka_unit_test(test_files_read),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
