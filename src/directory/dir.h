@@ -85,7 +85,10 @@ int dir_is_being_removed(const char *path);
 /* Remove the directory at `path`, whatever there is of it: one whose creation or removal was interrupted, too. For
  * directories that the library alone makes: indexes by value, and those of a namespace. */
 int dir_remove_own(const char *path, struct error *e);
-/* Remove those of the directory at `path`. */
+/* Of the directory at `path`: DELTAFS_ERR_BUSY if a job may be writing an index by value. The line of another host
+ * counts for `seconds`. */
+int dir_check_value_indexes(const char *path, uint64_t seconds, struct error *e);
+/* Remove them. */
 int dir_remove_value_indexes(const char *path, struct error *e);
 
 /* The end of a public function: a failing call leaves its message with the thread, too. Returns `status`. */

@@ -20,8 +20,14 @@ struct removal {
     struct io io;
     const char *path; /* of the directory */
     char uuid_text[UUID_TEXT_SIZE];
-    int is_removing; /* 0: only check that all is the directory's */
+    int is_removing;  /* 0: only check that all is the directory's */
+    uint64_t seconds; /* the option lease */
 };
+
+static int removal_busy(const char *path, struct error *e)
+{
+    return error_set(e, DELTAFS_ERR_BUSY, "%s: a job is writing it, or may be; 'deltafs info' names the job", path);
+}
 
 static int removal_foreign(const char *path, struct error *e)
 {
@@ -198,6 +204,22 @@ int dir_remove_value_indexes(const char *path, struct error *e)
     return removal_each(&r, io_path_in(folder, path, VALUE_INDEX_FOLDER), removal_index, e);
 }
 
+static int removal_check_lease(struct removal *r, const char *folder, const char *name, struct error *e)
+{
+    char path[PATH_ROOM];
+
+    return lease_may_be_held(&r->io, io_path_in(path, folder, "%s", name), r->seconds) ? removal_busy(path, e)
+                                                                                       : DELTAFS_OK;
+}
+
+int dir_check_value_indexes(const char *path, uint64_t seconds, struct error *e)
+{
+    struct removal r = {.io = io_default(), .seconds = seconds};
+    char folder[PATH_ROOM];
+
+    return removal_each(&r, io_path_in(folder, path, VALUE_INDEX_FOLDER), removal_check_lease, e);
+}
+
 /* The option lease of the environment. */
 static int lease_seconds(uint64_t *seconds)
 {
@@ -236,6 +258,8 @@ int deltafs_remove(const char *path)
         return e->status;
     r.path = copy;
     status = removal_check(&r, e);
+    if (status == DELTAFS_OK)
+        status = dir_check_value_indexes(r.path, seconds, e);
     if (status == DELTAFS_OK) {
         status = lease_take(&lease, &r.io, r.path, seconds, 1, e);
         if (status == DELTAFS_OK) {
@@ -267,8 +291,7 @@ int deltafs_rename(const char *from, const char *to)
             "%s: is an index, which finds its files from where it is: remove it, and index the files again", from);
     manifest_fini(&m);
     if (status == DELTAFS_OK && lease_may_be_held(&io, from, seconds))
-        status =
-            error_set(e, DELTAFS_ERR_BUSY, "%s: a job is writing it, or may be; 'deltafs info' names the job", from);
+        status = removal_busy(from, e);
     if (status != DELTAFS_OK)
         return status;
     status = io_rename(&io, from, to, e);
