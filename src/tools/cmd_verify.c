@@ -2,7 +2,10 @@
  *
  * Damages are found in the order of keys and printed in the order of files and offsets. A truncated log can miss tens
  * of thousands of blocks, so the first SHOWN damages of each file are printed, and the others counted. */
+#include <dirent.h>
+#include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <deltafs/deltafs_namespace.h>
@@ -23,6 +26,7 @@ struct damage {
 
 struct verify {
     int is_all, is_continuity;
+    int is_alone; /* without the indexes by value of what is verified */
     struct damage *damage;
     size_t count, capacity;
     uint64_t changed; /* files that are not as they were indexed; they are in damages, too */
@@ -151,6 +155,43 @@ static int verify_directory(struct verify *v, const char *path)
     return status == DELTAFS_OK ? code : EXIT_TROUBLE;
 }
 
+/* Those in a folder, if there is one. Nothing else is damaged if they are. */
+static int verify_value_indexes(const struct verify *v, const char *path, const char *folder)
+{
+    struct verify one = {.is_all = v->is_all};
+    struct dirent **entry = NULL;
+    char name[PATH_MAX];
+    int size = snprintf(name, sizeof name, "%s%s", path, folder), code = EXIT_OK;
+    int n = size < (int)sizeof name ? scandir(name, &entry, NULL, alphasort) : 0;
+
+    if (n < 0 && errno != ENOENT && errno != ENOTDIR)
+        return text_fail(EXIT_TROUBLE, "%s: %s", name, strerror(errno));
+    for (int i = 0; i < n; i++) {
+        int is_whole = snprintf(name, sizeof name, "%s%s/%s", path, folder, entry[i]->d_name) < (int)sizeof name;
+        if (is_whole && entry[i]->d_name[0] != '.' && verify_directory(&one, name) != EXIT_OK)
+            code = text_fail(EXIT_TROUBLE,
+                             "%s: an index by value, without which all answers are the same; to replace it, remove it "
+                             "(deltafs rm %s), and index again (deltafs-mpi index --by)",
+                             name, name);
+        free(entry[i]);
+    }
+    free(entry);
+    return code;
+}
+
+/* In or beside a directory, an index, or a file that has one. */
+static int verify_all_value_indexes(const struct verify *v, const char *path, int has_index)
+{
+    static const char *const folders[] = {"/by", ".keys/by", "/keys/by"};
+    int code = EXIT_OK;
+
+    for (int i = 0; i < (has_index ? 3 : 1) && !v->is_alone; i++) {
+        int one = verify_value_indexes(v, path, folders[i]);
+        code = code == EXIT_OK ? one : code;
+    }
+    return code;
+}
+
 static int verify_logical(struct verify *v, const char *path)
 {
     struct deltafs_verify_counts n = {.struct_size = sizeof n};
@@ -232,20 +273,23 @@ static int verify_one(void *values, const char *path)
     }
     int is_logical = target_is_logical(path), verified = is_logical ? verify_logical(v, path) : EXIT_OK;
     deltafs_fileindex *index;
-    int code = target_open_index(path, &index);
+    int code = target_open_index(path, &index), has_index = index != NULL;
+    int has_rows = code == EXIT_OK && (has_index || !is_logical);
 
-    if (index)
+    if (has_index)
         code = verify_index(v, index, path);
-    else if (code == EXIT_OK && !is_logical)
+    else if (has_rows)
         code = verify_directory(v, path);
-    if ((index || is_logical) && v->is_continuity)
+    int indexes = has_rows ? verify_all_value_indexes(v, path, has_index) : EXIT_OK;
+    code = code == EXIT_OK ? indexes : code;
+    if ((has_index || is_logical) && v->is_continuity)
         code = refuse_continuity(path);
     return verified != EXIT_OK ? verified : code;
 }
 
 int verify_path(const char *path)
 {
-    struct verify v = {0};
+    struct verify v = {.is_alone = 1};
 
     return verify_one(&v, path);
 }

@@ -2,7 +2,7 @@
 #ifndef DELTAFS_TOOLS_VERIFY_H
 #define DELTAFS_TOOLS_VERIFY_H
 
-/* Do what `deltafs verify PATH` does, and return its exit code. */
+/* Do what `deltafs verify PATH` does, but leave out indexes by value; return its exit code. */
 int verify_path(const char *path);
 
 #endif
