@@ -50,13 +50,13 @@ static void scan_fini(struct scan *s)
     free(s->value);
 }
 
-static int scan_init(struct scan *s, struct error *e)
+/* From the first row that is read to the last there are `rows`. */
+static int scan_init(struct scan *s, uint64_t rows, struct error *e)
 {
     const struct deltafs_table *t = &s->entry->table->table;
-    uint64_t row = column_bytes(&t->column[t->key]), rows = s->part->end - s->part->from;
+    uint64_t row = column_bytes(&t->column[t->key]);
 
     s->gap = GAP_ROWS;
-
     s->wanted = calloc(t->column_count, 1);
     if (!s->wanted)
         return error_no_memory(e, t->column_count, "columns");
@@ -181,7 +181,7 @@ static int scan_rows(deltafs_fileindex *k, const struct table_part *p, const uin
     int status = keys_source_open(k, s.entry->source, &s.file, e);
 
     if (status == DELTAFS_OK)
-        status = scan_init(&s, e);
+        status = scan_init(&s, rows && count > 0 ? rows[count - 1] - rows[0] + 1 : count, e);
     for (uint64_t at = 0; at < count && status == DELTAFS_OK && *stop == 0;) {
         size_t n = count - at < s.most ? (size_t)(count - at) : (size_t)s.most;
         status = keys_source_open(k, s.entry->source, &s.file, e);

@@ -54,9 +54,15 @@ struct value_index_state {
     char made_of[UUID_TEXT_SIZE]; /* of the directory; the caller's */
 };
 
-/* By one rank: look for the index of the directory at `of`. One that was made by halves, or whose manifest is damaged,
- * is removed. DELTAFS_ERR_INVALID: it is another's. */
-int value_index_look(const char *of, const struct value_request *r, struct value_index_state *s, struct error *e);
+/* The schema of an index that carries these columns ("": none); `has_rows`: of files. The caller frees it. */
+int value_index_schema(int has_rows, const char *carried, char **out, struct error *e);
+/* By one rank: look for the index of the directory at `of`, which is to have this schema. One that was made by halves,
+ * or whose manifest is damaged, is removed; and another one that has no epoch. DELTAFS_ERR_INVALID: it is another. */
+int value_index_look(const char *of, const struct value_request *r, const char *schema, struct value_index_state *s,
+                     struct error *e);
+/* Whether `epoch` of the index is that of this label, with so many records, and has what is computed of them now. */
+int value_index_has(deltafs_dir *index, const struct deltafs_epoch_stat *epoch, uint64_t label, uint64_t records,
+                    uint64_t print);
 /* Collective: what that rank has found. */
 int value_index_agree(const struct collective *group, struct value_index_state *s, struct error *e);
 

@@ -60,8 +60,6 @@ void value_request_fini(struct value_request *r)
 
 /* ---- The index ---- */
 
-#define INDEX_ATTRIBUTES 2 /* that it has from its creation on */
-
 static char *index_path(char path[PATH_ROOM], const char *of, const struct value_request *r)
 {
     return io_path_in(path, of, "%s/%s", VALUE_INDEX_FOLDER, r->name);
@@ -75,9 +73,33 @@ static int is_text(deltafs_dir *d, const char *name, const char *text)
            strcmp(a.value, text) == 0;
 }
 
-static int look_refuse(const char *path, const char *why, struct error *e)
+int value_index_schema(int has_rows, const char *carried, char **out, struct error *e)
 {
-    return error_set(e, DELTAFS_ERR_INVALID, "%s: is %s; remove it before: deltafs rm %s", path, why, path);
+    static const char row[] = VALUE_INDEX_ROW ":u8,", key[] = VALUE_INDEX_KEY ":u8";
+    size_t room = sizeof row + sizeof key + strlen(carried) + 1;
+
+    *out = malloc(room);
+    if (!*out)
+        return error_no_memory(e, room, "a schema");
+    snprintf(*out, room, "%s%s%s%s", has_rows ? row : "", key, *carried ? "," : "", carried);
+    return DELTAFS_OK;
+}
+
+/* The part of such a schema. */
+static const char *carried_columns(const char *schema)
+{
+    const char *key = strstr(schema, VALUE_INDEX_KEY), *comma = key ? strchr(key, ',') : NULL;
+
+    return comma ? comma + 1 : "none";
+}
+
+static int look_refuse(const char *path, const char *other, const char *is, const char *schema, struct error *e)
+{
+    return other ? error_set(e, DELTAFS_ERR_INVALID, "%s: is the index of another %s; remove it before: deltafs rm %s",
+                             path, other, path)
+                 : error_set(e, DELTAFS_ERR_INVALID,
+                             "%s: the columns that it carries are: %s; asked for: %s; remove it before: deltafs rm %s",
+                             path, carried_columns(is), carried_columns(schema), path);
 }
 
 /* Nothing is lost with an index: its records are those of the directory. */
@@ -88,8 +110,8 @@ static int look_discard(const char *path, struct value_index_state *s, struct er
 }
 
 /* Of the index that is open. */
-static int look_into(deltafs_dir *d, const char *path, const struct value_request *r, struct value_index_state *s,
-                     struct error *e)
+static int look_into(deltafs_dir *d, const char *path, const struct value_request *r, const char *schema,
+                     struct value_index_state *s, struct error *e)
 {
     struct deltafs_epoch_stat last = {.struct_size = sizeof last};
     struct deltafs_stat stat = {.struct_size = sizeof stat};
@@ -102,16 +124,19 @@ static int look_into(deltafs_dir *d, const char *path, const struct value_reques
     s->is_made = 1;
     s->has_epochs = stat.epochs > 0;
     s->last = last.label;
-    /* Its creation was interrupted. */
-    if (stat.epochs == 0 && stat.attributes < INDEX_ATTRIBUTES)
+    const char *other = !is_text(d, VALUE_INDEX_MADE, s->made_of)  ? "directory"
+                        : !is_text(d, VALUE_INDEX_VALUE, r->value) ? "expression"
+                                                                   : NULL;
+    if (!other && strcmp(stat.schema, schema) == 0)
+        return DELTAFS_OK;
+    /* Its creation, or its first epoch, was interrupted. */
+    if (stat.epochs == 0)
         return look_discard(path, s, e);
-    if (!is_text(d, VALUE_INDEX_MADE, s->made_of))
-        return look_refuse(path, "the index of another directory", e);
-    return is_text(d, VALUE_INDEX_VALUE, r->value) ? DELTAFS_OK
-                                                   : look_refuse(path, "the index of another expression", e);
+    return look_refuse(path, other, stat.schema, schema, e);
 }
 
-int value_index_look(const char *of, const struct value_request *r, struct value_index_state *s, struct error *e)
+int value_index_look(const char *of, const struct value_request *r, const char *schema, struct value_index_state *s,
+                     struct error *e)
 {
     struct io io = io_default();
     char path[PATH_ROOM];
@@ -127,9 +152,19 @@ int value_index_look(const char *of, const struct value_request *r, struct value
         return look_discard(path, s, e);
     if (status != DELTAFS_OK)
         return error_of_call(status, e);
-    status = look_into(d, path, r, s, e);
+    status = look_into(d, path, r, schema, s, e);
     deltafs_close(d);
     return status;
+}
+
+int value_index_has(deltafs_dir *index, const struct deltafs_epoch_stat *epoch, uint64_t label, uint64_t records,
+                    uint64_t print)
+{
+    struct deltafs_attribute a = {.struct_size = sizeof a};
+
+    return epoch->label == label && epoch->records == records &&
+           deltafs_attribute_get(index, VALUE_INDEX_PRINT, label, &a) == DELTAFS_OK && a.from == label &&
+           a.type == DELTAFS_ATTRIBUTE_U8 && *(const uint64_t *)a.value == print;
 }
 
 int value_index_agree_on(const struct collective *group, const char *path, uint64_t value, struct error *e)

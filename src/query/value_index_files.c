@@ -9,8 +9,6 @@
 #include "query/select_eval.h"
 #include "query/value_index.h"
 
-#define PORTION UINT64_C(65536) /* rows that are read at once */
-
 /* One index that is being made. */
 struct making {
     struct value_index_maker *maker;
@@ -20,6 +18,7 @@ struct making {
     struct value_index_state state; /* of the index that there is */
     struct expr *value;
     char *schema; /* of the carried columns; NULL: no table is known that can be indexed */
+    char *own;    /* of the index */
     deltafs_dir *index;
     /* The table at hand: */
     size_t table;
@@ -163,23 +162,26 @@ static int rows_index_all(struct making *m, struct error *e)
 
     for (e->status = DELTAFS_OK; e->status == DELTAFS_OK && at < end && room > 0; at += n) {
         room = dir_hold_room(m->index, table_size(m));
-        n = room < PORTION ? room : PORTION;
-        n = n < end - at ? n : end - at;
+        n = room < end - at ? room : end - at;
         if (n > 0)
             rows_index(m, at, at + n, e);
     }
     int status = collective_agree(group, e);
     if (status == DELTAFS_OK)
         status = dir_place(m->index, e);
-    for (; status == DELTAFS_OK && at < end; at += n) {
-        n = PORTION < end - at ? PORTION : end - at;
-        status = rows_index(m, at, at + n, e);
-    }
+    if (status == DELTAFS_OK && at < end)
+        status = rows_index(m, at, end, e);
     e->status = status;
     return collective_agree(group, e);
 }
 
-/* Collective: a table that the index does not have. */
+/* Whether the table at hand is not to be indexed. */
+static int making_passes(const struct making *m)
+{
+    return !m->is_usable || (m->state.has_epochs && m->sequence <= m->state.last);
+}
+
+/* Collective. */
 static int making_table(struct making *m, size_t i, struct error *e)
 {
     const struct collective *group = m->maker->ranks->group;
@@ -187,7 +189,7 @@ static int making_table(struct making *m, size_t i, struct error *e)
 
     e->status = table_begin(m, i, &why, e);
     int status = collective_agree(group, e);
-    if (status == DELTAFS_OK && m->is_usable && !(m->state.has_epochs && m->sequence <= m->state.last)) {
+    if (status == DELTAFS_OK && !making_passes(m)) {
         status = rows_index_all(m, e);
         if (status == DELTAFS_OK)
             status = value_index_print(m->index, m->sequence, m->print, e);
@@ -217,38 +219,26 @@ static int making_find(struct making *m, struct error *e)
     } else if (status == DELTAFS_OK && !m->schema) {
         status = error_set(e, DELTAFS_ERR_CHANGED, "%s: no file is indexed here that can be indexed by value", m->path);
     }
-    return status;
+    return status == DELTAFS_OK ? value_index_schema(1, m->schema, &m->own, e) : status;
 }
 
-/* Whether the index has this epoch of the table at hand, and not of the file as it was before. */
-static int has_table(const struct making *m, deltafs_dir *index, const struct deltafs_epoch_stat *epoch)
-{
-    struct deltafs_attribute a = {.struct_size = sizeof a};
-
-    return epoch->label == m->sequence && epoch->records == m->records &&
-           deltafs_attribute_get(index, VALUE_INDEX_PRINT, epoch->label, &a) == DELTAFS_OK && a.from == epoch->label &&
-           a.type == DELTAFS_ATTRIBUTE_U8 && *(const uint64_t *)a.value == m->print;
-}
-
-/* By rank 0: the index is rebuilt if it lacks a table that is before its last one, which cannot be added, or if it has
- * more rows of tables that are replaced than of others. */
-static int making_discard(struct making *m, struct error *e)
+/* By rank 0: the index is to be rebuilt if it lacks a table that is before its last one, which cannot be added, or if
+ * it has more rows of tables that are replaced than of others. */
+static int making_compare(struct making *m, const char *path, int *is_useless, struct error *e)
 {
     struct deltafs_epoch_stat epoch = {.struct_size = sizeof epoch};
     struct error why;
-    char path[PATH_ROOM];
     uint64_t used = 0, replaced = 0, number = 0;
     int is_missing = 0, status = DELTAFS_OK;
     deltafs_dir *d;
 
-    io_path_in(path, m->path, "%s/%s", VALUE_INDEX_FOLDER, m->request.name);
     if (!m->state.has_epochs || deltafs_open(path, NULL, &d) != DELTAFS_OK)
         return DELTAFS_OK;
     for (size_t i = 0; i < fileindex_tables(m->files) && status == DELTAFS_OK; i++) {
         status = table_begin(m, i, &why, e);
         for (; deltafs_epoch_stat(d, number, &epoch) == DELTAFS_OK && epoch.label < m->sequence; number++)
             replaced += epoch.records;
-        int is_there = m->is_usable && has_table(m, d, &epoch);
+        int is_there = m->is_usable && value_index_has(d, &epoch, m->sequence, m->records, m->print);
         is_missing |= m->is_usable && m->sequence <= m->state.last && !is_there;
         used += is_there ? epoch.records : 0;
         number += epoch.label == m->sequence;
@@ -257,10 +247,40 @@ static int making_discard(struct making *m, struct error *e)
     for (; deltafs_epoch_stat(d, number, &epoch) == DELTAFS_OK; number++)
         replaced += epoch.records;
     deltafs_close(d);
-    if (status != DELTAFS_OK || (!is_missing && replaced <= used))
-        return status;
-    m->state.is_made = m->state.has_epochs = 0;
-    return dir_remove_own(path, e);
+    *is_useless = is_missing || replaced > used;
+    return status;
+}
+
+/* By rank 0: nothing is removed, and no table is indexed, before all files that will be read are as they were indexed.
+ * Otherwise tables behind the first that cannot be read would be missing. */
+static int making_check(struct making *m, struct error *e)
+{
+    struct error why;
+    int status = DELTAFS_OK;
+
+    for (size_t i = 0; i < fileindex_tables(m->files) && status == DELTAFS_OK; i++) {
+        status = table_begin(m, i, &why, e);
+        if (status == DELTAFS_OK && !making_passes(m))
+            status = fileindex_check_table(m->files, m->table, e);
+        table_end(m);
+    }
+    return status;
+}
+
+/* By rank 0: find the index that there is, and remove one that is to be rebuilt. */
+static int making_begin(struct making *m, struct error *e)
+{
+    char path[PATH_ROOM];
+    int is_useless = 0, status = value_index_look(m->path, &m->request, m->own, &m->state, e);
+
+    io_path_in(path, m->path, "%s/%s", VALUE_INDEX_FOLDER, m->request.name);
+    if (status == DELTAFS_OK)
+        status = making_compare(m, path, &is_useless, e);
+    if (is_useless)
+        m->state.is_made = m->state.has_epochs = 0;
+    if (status == DELTAFS_OK)
+        status = making_check(m, e);
+    return status == DELTAFS_OK && is_useless ? dir_remove_own(path, e) : status;
 }
 
 /* What must be the same on all ranks. */
@@ -289,32 +309,23 @@ static int making_look(struct making *m, struct error *e)
         status = expr_parse(m->request.value, &m->value, e);
     if (status == DELTAFS_OK)
         status = making_find(m, e);
-    if (status == DELTAFS_OK && m->maker->ranks->group->rank == 0)
-        status = value_index_look(m->path, &m->request, &m->state, e);
-    if (status == DELTAFS_OK && m->maker->ranks->group->rank == 0)
-        status = making_discard(m, e);
-    return status;
+    return status == DELTAFS_OK && m->maker->ranks->group->rank == 0 ? making_begin(m, e) : status;
 }
 
 /* Collective. */
 static int making_open(struct making *m, struct error *e)
 {
     const struct value_index_ranks *ranks = m->maker->ranks;
-    size_t room = strlen(m->schema) + sizeof VALUE_INDEX_ROW + sizeof VALUE_INDEX_KEY + 16;
-    char *schema = malloc(room);
     deltafs_options *o = NULL;
-    int status = schema ? value_index_options(m->maker->options, &o, e) : error_no_memory(e, room, "a schema");
+    int status = value_index_options(m->maker->options, &o, e);
 
-    if (status == DELTAFS_OK) {
-        snprintf(schema, room, "%s:u8,%s:u8%s%s", VALUE_INDEX_ROW, VALUE_INDEX_KEY, *m->schema ? "," : "", m->schema);
-        status = error_of_call(deltafs_options_set(o, "schema", schema), e);
-    }
+    if (status == DELTAFS_OK)
+        status = error_of_call(deltafs_options_set(o, "schema", m->own), e);
     e->status = status;
     status = collective_agree(ranks->group, e);
     if (status == DELTAFS_OK)
         status = value_index_open(ranks, m->path, &m->request, &m->state, o, &m->index, e);
     deltafs_options_destroy(o);
-    free(schema);
     return status;
 }
 
@@ -356,6 +367,7 @@ int value_index_make_of_files(struct value_index_maker *maker, deltafs_fileindex
     }
     expr_destroy(m.value);
     free(m.schema);
+    free(m.own);
     value_request_fini(&m.request);
     buffer_fini(&m.values);
     return status;

@@ -249,7 +249,8 @@ static int follower_options(const deltafs_options *of, const char *schema, delta
 }
 
 /* By one rank: the index that there is. */
-static int follower_look(const char *path, struct follower *f, struct value_index_state *s, struct error *e)
+static int follower_look(const char *path, struct follower *f, const char *schema, struct value_index_state *s,
+                         struct error *e)
 {
     struct deltafs_stat stat = {.struct_size = sizeof stat};
     struct deltafs_attribute column = {.struct_size = sizeof column};
@@ -263,7 +264,7 @@ static int follower_look(const char *path, struct follower *f, struct value_inde
         memcpy(s->made_of, stat.uuid, sizeof s->made_of);
     s->has_column = deltafs_attribute_get(d, f->request.name, UINT64_MAX, &column) == DELTAFS_OK;
     deltafs_close(d);
-    return status == DELTAFS_OK ? value_index_look(path, &f->request, s, e) : status;
+    return status == DELTAFS_OK ? value_index_look(path, &f->request, schema, s, e) : status;
 }
 
 /* Collective. */
@@ -282,7 +283,7 @@ static int follower_open(struct followers *all, struct follower *f, deltafs_dir 
     if (status == DELTAFS_OK && ranks->group->rank == 0) {
         status = follower_options(of, (const char *)schema.buffer.bytes, &o, e);
         if (status == DELTAFS_OK)
-            status = follower_look(path, f, &state, e);
+            status = follower_look(path, f, (const char *)schema.buffer.bytes, &state, e);
     }
     if (status == DELTAFS_ERR_INVALID)
         error_set(e, status, "option index_by: '%s': %s", f->request.name, e->text);

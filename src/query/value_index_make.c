@@ -18,6 +18,7 @@ struct making {
     struct reader *reader; /* of `source` */
     struct expr *value;
     deltafs_schema *schema; /* of the source */
+    char *own;              /* the schema of the index */
     struct buffer keys, values;
 };
 
@@ -70,26 +71,15 @@ static int making_open_source(struct making *m, struct error *e)
     return expr_parse(m->request.value, &m->value, e);
 }
 
-/* The schema of the index: that of the carried columns, behind the key. */
-static int making_schema(const struct making *m, deltafs_options *o, struct error *e)
+static int making_schema(struct making *m, struct error *e)
 {
-    const char *carried = "";
     deltafs_columns *columns = NULL;
     int status = DELTAFS_OK;
 
     if (m->request.fields[0] != '\0')
         status = error_of_call(deltafs_columns_open(m->source, m->request.fields, &columns), e);
-    if (columns)
-        carried = deltafs_columns_schema(columns);
-    size_t room = strlen(carried) + sizeof VALUE_INDEX_KEY + 8;
-    char *schema = malloc(room);
-    if (status == DELTAFS_OK && !schema)
-        status = error_no_memory(e, room, "a schema");
-    if (schema)
-        snprintf(schema, room, "%s:u8%s%s", VALUE_INDEX_KEY, *carried ? "," : "", carried);
     if (status == DELTAFS_OK)
-        status = error_of_call(deltafs_options_set(o, "schema", schema), e);
-    free(schema);
+        status = value_index_schema(0, columns ? deltafs_columns_schema(columns) : "", &m->own, e);
     deltafs_columns_close(columns);
     return status;
 }
@@ -102,7 +92,7 @@ static int making_open_index(struct making *m, struct error *e)
     int status = value_index_options(maker->options, &o, e);
 
     if (status == DELTAFS_OK)
-        status = making_schema(m, o, e);
+        status = error_of_call(deltafs_options_set(o, "schema", m->own), e);
     e->status = status;
     status = collective_agree(maker->ranks->group, e);
     if (status == DELTAFS_OK)
@@ -211,7 +201,7 @@ static int making_see(struct making *m, uint64_t label, uint64_t *print, uint64_
 }
 
 /* By rank 0: an epoch that is missing before the last one of the index, since a job did not write it, cannot be added:
- * then the whole index is rebuilt. */
+ * then the whole index is rebuilt. So it is if an attribute that the expression names has changed since. */
 static int making_discard(struct making *m, struct error *e)
 {
     const struct manifest *of = &m->reader->manifest;
@@ -227,10 +217,8 @@ static int making_discard(struct making *m, struct error *e)
     for (size_t i = 0; i < of->epoch_count && of->epoch[i].label <= m->state.last && status == DELTAFS_OK; i++) {
         while (deltafs_epoch_stat(d, number, &epoch) == DELTAFS_OK && epoch.label < of->epoch[i].label)
             number++;
-        if (epoch.label == of->epoch[i].label && epoch.records == of->epoch[i].records)
-            continue;
         status = making_see(m, of->epoch[i].label, &print, &is_usable, e);
-        is_missing |= is_usable > 0;
+        is_missing |= is_usable && !value_index_has(d, &epoch, of->epoch[i].label, of->epoch[i].records, print);
     }
     deltafs_close(d);
     if (status != DELTAFS_OK || !is_missing)
@@ -274,8 +262,10 @@ static int making_begin(struct making *m, const char *text, struct error *e)
     status = collective_agree(group, e);
     if (status == DELTAFS_OK) {
         e->status = making_open_source(m, e);
+        if (e->status == DELTAFS_OK)
+            e->status = making_schema(m, e);
         if (e->status == DELTAFS_OK && group->rank == 0)
-            e->status = value_index_look(m->path, &m->request, &m->state, e);
+            e->status = value_index_look(m->path, &m->request, m->own, &m->state, e);
         if (e->status == DELTAFS_OK && group->rank == 0)
             e->status = making_discard(m, e);
         status = collective_agree(group, e);
@@ -313,6 +303,7 @@ static int make_of_directory(struct value_index_maker *maker, const char *path, 
     deltafs_close(m.source);
     expr_destroy(m.value);
     deltafs_schema_destroy(m.schema);
+    free(m.own);
     value_request_fini(&m.request);
     buffer_fini(&m.keys);
     buffer_fini(&m.values);

@@ -42,6 +42,10 @@ expect 0 "$deltafs" verify "$work/d" "$work/d/by/size" "$work/d/by/mixed"
 expect 0 mpi 1 "$deltafs_mpi" index --by 'size:v*v +w' "$work/d"
 grep -q "0 records of 0 epochs" "$work/out" || fail "not all is indexed: $(cat "$work/out")"
 
+import 2 --index_by 'size:v*v +n' -a -o "$work/d" "$work/dump.3" >"$work/out" 2>"$work/err" && fail "other columns"
+says "option index_by: 'size': $work/d/by/size: the columns that it carries are: w:f4; asked for: n:i4; remove it before"
+expect 0 "$deltafs" verify "$work/d"
+
 # A directory that goes back by an epoch under its index, as after a job that died: the epoch is another one then.
 cp -R "$work/d" "$work/before"
 import 2 --index_by "$both" -a -o "$work/d" "$work/dump.3" || fail "import -a"

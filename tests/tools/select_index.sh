@@ -188,13 +188,33 @@ for dir in d plain; do
     "$deltafs" attr "$work/$dir" size= --from 2 || fail attr
 done
 
-# Damage of the index, and parts of it that are missing.
+import "$work/single" --partitions 1 "$work/dump.1"
+# An attribute that the expression names has another value by now: the index is made again.
+cp -R "$work/single" "$work/scaled"
+expect 0 "$deltafs" attr "$work/scaled" m=2
+expect 0 mpi 1 "$deltafs_mpi" index --by 'e:m*v*v' "$work/scaled"
+expect 0 "$deltafs" attr "$work/scaled" m=3
+for index in none e; do
+    expect 0 "$deltafs" select "$work/scaled" --where 'm*v*v > 24' --fields v --explain
+    says "index: $index"
+    mv "$work/out" "$work/$index.got"
+    expect 0 mpi 2 "$deltafs_mpi" index --by 'e:m*v*v' "$work/scaled"
+done
+same "$work/none.got" "$work/e.got" "another value of an attribute"
+
+# Damage of the index, and parts of it that are missing. Verify finds it.
 both size --where 'size > 8'
+expect 0 "$deltafs" verify "$work/d"
+stdout_has "$work/d/by/size: 80008 records"
 cp -R "$work/d/by" "$work/by"
 for log in "$work"/d/by/size/0?/*.data; do
     head -c $(($(wc -c <"$log") - 40)) /dev/zero | dd of="$log" bs=1 seek=40 conv=notrunc 2>"$work/dd" || fail dd
 done
 both none --top 5 --by size
+expect 3 "$deltafs" verify "$work/d"
+says "$work/d/by/size: an index by value, without which all answers are the same"
+grep "$work/d: .* 0 damages" "$work/out" >"$work/line" || fail "the directory is damaged, too: $(cat "$work/out")"
+expect 0 "$deltafs" repair "$work/d"
 rm -r "$work/d/by" && cp -R "$work/by" "$work/d/by" || fail cp
 rm "$work/d/by/size/MANIFEST" "$work/d/by/size/MANIFEST.copy"
 both none --where 'size > 8'
@@ -207,7 +227,6 @@ cp -R "$work/by" "$work/other/by"
 says "index: none"
 
 # Many keys of one partition, which threads share.
-import "$work/single" --partitions 1 "$work/dump.1"
 "$deltafs" select "$work/single" --where 'n < 3' --format keys >"$work/keys" || fail select
 "$deltafs" select "$work/single" --where 'n < 3' --format csv >"$work/wanted" || fail select
 "$deltafs" select "$work/single" --keys "$work/keys" --where 'key != 77 or n < 3' --format csv >"$work/got" || fail select
@@ -221,11 +240,22 @@ says "index 'size': give NAME:EXPRESSION"
 expect 2 mpi 2 "$deltafs_mpi" index --by 'size:v*v*v' "$work/d"
 says "'size' is an attribute already, with another value"
 expect 2 mpi 1 "$deltafs_mpi" index --by 'x:v*nothing' "$work/d"
-says "nothing"
+says "index: $work/d: 'x': offset 2: no column or attribute is named 'nothing'"
 expect 2 mpi 1 "$deltafs_mpi" index --by 'y:v*2 +nothing' "$work/d"
 says "nothing"
 expect 2 mpi 1 "$deltafs_mpi" index --by 'y:v' --key v "$work/d"
 says "index: --by takes one directory"
+expect 2 mpi 2 "$deltafs_mpi" index --by 'size:v*v' "$work/d"
+says "$work/d/by/size: the columns that it carries are: w:f4; asked for: none; remove it before: deltafs rm $work/d/by/size"
+expect 2 mpi 1 "$deltafs_mpi" index --by 'size:v*v +v +w' "$work/d"
+says "the columns that it carries are: w:f4; asked for: v:f4,w:f4; remove it"
+# Without an epoch it is made again, with other columns.
+"$put_records" "$work/empty" schema=v:f4,w:f4 </dev/null || fail put_records
+expect 0 mpi 1 "$deltafs_mpi" index --by 'x:v +w' "$work/empty"
+expect 0 mpi 2 "$deltafs_mpi" index --by 'x:v' "$work/empty"
+expect 0 "$deltafs" info "$work/empty/by/x"
+stdout_has "source_key:u8"
+grep -q "w:f4" "$work/out" && fail "it has the columns that were asked for before: $(cat "$work/out")"
 printf '1 6162 00000000\n' | "$put_records" "$work/names" keys=bytes schema=v:f4 || fail put_records
 expect 3 mpi 1 "$deltafs_mpi" index --by 'y:v*2' "$work/names"
 says "its keys are bytes"
