@@ -109,7 +109,9 @@ struct deltafs_select_options {
     /* Sets of keys; NULL: not given. Only records whose key is in `keys` and in `and_keys`, but not in `not_keys`. */
     const struct deltafs_key_list *keys, *and_keys, *not_keys;
     /* To divide the work among processes: the partitions of the first epoch of `range` are numbered from 0 on, those
-     * of the next epoch follow, and so on. Only those whose number modulo `parts` is `part`; `parts` 0 or 1: all. */
+     * of the next epoch follow, and so on. Only those whose number modulo `parts` is `part`; `parts` 0 or 1: all. With
+     * `top`, the rows of all parts together have the first ones, of which each part returns `top` of its own; or, if
+     * an index is used (deltafs_select_index), only its own of the first ones of all parts. */
     uint32_t part, parts;
 };
 
@@ -176,8 +178,8 @@ DELTAFS_API int deltafs_select_progress(deltafs_select *select, double *share);
 /* The name of the value index (deltafs_mpi_index_by) that the select uses, owned by the select; NULL: none. An index is
  * used in the epochs (of files: for the tables) that it has, if `where` has a comparison of its expression with a
  * constant, alone or joined to others by `and`, or if `by` is its expression and there is no `where`; and if it leaves
- * out most records. The rows are the same without it. Those for which the index has all that is needed (the key, and
- * the columns that it carries) are made of the index alone. */
+ * out most records. The rows are the same without it (but see `parts`). Those for which the index has all that is
+ * needed (the key, and the columns that it carries) are made of the index alone. */
 DELTAFS_API const char *deltafs_select_index(const deltafs_select *select);
 
 /* End the threads and free everything. Can be called at any time. */

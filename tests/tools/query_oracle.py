@@ -1,5 +1,6 @@
-"""Random questions about random directories, against plain Python: ranges of keys, conditions and largest values, with
-indexes by value and without, before and after compaction, by one process and by ranks.
+"""Random questions about random directories, and about rows of random files, against plain Python: ranges of keys,
+conditions and largest values, with indexes by value and without, before and after compaction, by one process and by
+ranks.
 
 query_oracle.py DELTAFS DELTAFS_MPI PUT_RECORDS FOLDER SEED MPIEXEC...
 """
@@ -31,6 +32,7 @@ class Case:
         self.records = []  # (label, key, value), sorted
         self.index = self.index_text = None  # its expression, and what it was made of
         self.used = 0  # questions that the index answered
+        self.files = {}  # of an index of files: path -> (label, number in its epoch, records)
 
     def die(self, text):
         sys.exit("query_oracle: %s: %s" % (self.name, text))
@@ -116,6 +118,53 @@ def import_epochs(case, labels, *options):
 def compact(case):
     case.run(case.ranks() + ["compact", "-q", case.folder, "-o", case.folder + ".new"])
     case.folder += ".new"
+
+
+# ---- Files
+
+
+def index_file(case, label, number, keys=None):
+    """A file of an epoch, or other values of these keys, which no other file of the epoch has."""
+    records = make_epoch(case, label, False, case.rng.randint(1, 700), True)
+    keys = keys or [key * 2 + number for _, key, _ in records]
+    if len(keys) > len(records):
+        records = (records * len(keys))[: len(keys)]
+    records = [(label, key, value) for key, (_, _, value) in zip(keys, records)]
+    path = "%s/rows.%d.%d" % (case.work, label, number)
+    with open(path, "wb") as f:
+        f.writelines(struct.pack("<Q", key) + value for _, key, value in records)
+    case.run(
+        case.ranks() + ["index", "-q", "--schema", "id:u8," + SCHEMA, "--key", "id", "--label", str(label)]
+        + ["-o", case.folder, path]
+    )
+    case.files[path] = (label, number, records)
+
+
+def index_files(case, labels):
+    for label in labels:
+        for number in range(case.rng.randint(1, 2)):
+            index_file(case, label, number)
+    take_files(case)
+
+
+def take_files(case):
+    case.records = []
+    for _, _, records in case.files.values():
+        take(case, records)
+
+
+def change_file(case):
+    """A file gets other rows, or other values in the same rows, and is indexed again."""
+    label, number, records = case.files[case.rng.choice(sorted(case.files))]
+    index_file(case, label, number, case.rng.choice([None, [key for _, key, _ in records]]))
+    take_files(case)
+
+
+def forget_file(case):
+    path = case.rng.choice(sorted(case.files))
+    case.run(case.ranks() + ["index", "-q", "--forget", "-o", case.folder, path])
+    del case.files[path]
+    take_files(case)
 
 
 # ---- Expressions
@@ -232,7 +281,8 @@ def ask_select(case, command):
 
 def ask(case):
     for _ in range(2):
-        ask_range(case)
+        if not case.files:
+            ask_range(case)
         ask_select(case, [case.deltafs])
     ask_select(case, case.ranks())
 
@@ -304,10 +354,28 @@ def compacted_twice(case):
     ask(case)
 
 
+def files(case):
+    index_files(case, [3, 4, 9])
+    ask(case)
+    index(case)
+    ask(case)
+    change_file(case)
+    index_files(case, [12])
+    ask(case)
+    index(case)
+    ask(case)
+    forget_file(case)
+    ask(case)
+    case.run(case.ranks() + ["index", "-q", "--compact", "-o", case.folder])
+    change_file(case)
+    index(case)
+    ask(case)
+
+
 def main(deltafs, deltafs_mpi, put_records, work, seed, *mpiexec):
     tools = deltafs, deltafs_mpi, put_records, list(mpiexec)
     used = 0
-    cases = [indexed_in_situ, indexed_by_ranks, local, names_compacted, names_local, compacted_twice]
+    cases = [indexed_in_situ, indexed_by_ranks, local, names_compacted, names_local, compacted_twice, files]
     for number, fill in enumerate(cases):
         case = Case(tools, work, int(seed), number)
         fill(case)

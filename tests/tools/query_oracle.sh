@@ -1,6 +1,6 @@
 #!/bin/sh
-# Random questions about random directories, as Python answers them; TORTURE_TIMES as in tests/torture. A seed that fails
-# is repeated by QUERY_SEED.
+# Random questions about random directories and files, as Python answers them; TORTURE_TIMES as in tests/torture. A seed
+# that fails is repeated by QUERY_SEED.
 . "$top_srcdir/tests/support/lib.sh"
 . "$top_srcdir/tests/support/cli_lib.sh"
 need_python
