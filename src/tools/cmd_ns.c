@@ -167,14 +167,12 @@ static int remove_one(const struct rm *r, struct place *p)
     if (code != EXIT_OK || st.st_mode == 0)
         return code;
     if (S_ISDIR(st.st_mode) && !r->is_recursive)
-        return text_fail(EXIT_TROUBLE, "%s:%s: is a folder; -r removes it with what is in it", p->name, p->path);
+        return place_refuse(p, "is a folder; -r removes it with what is in it");
     place_base(p->path, base);
     if (base[0] == '\0')
-        return text_fail(EXIT_TROUBLE, "%s:%s: is the root; 'rm -r' removes the folder of a namespace", p->name,
-                         p->path);
+        return place_refuse(p, "is the root; 'rm -r' removes the folder of a namespace");
     if (strcmp(base, ".") == 0 || strcmp(base, "..") == 0)
-        return text_fail(EXIT_TROUBLE, "%s:%s: ends in '.' or '..'; give the name of what is to be removed", p->name,
-                         p->path);
+        return place_refuse(p, "ends in '.' or '..'; give the name of what is to be removed");
     return remove_tree(p, &st, NULL);
 }
 

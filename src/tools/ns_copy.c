@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "tools/aside.h"
 #include "tools/cmd.h"
 #include "tools/ns_copy.h"
 #include "tools/place.h"
@@ -33,8 +34,9 @@ struct ns_cp {
     size_t lates, late_room;
     struct place_set set;
     struct place to;
-    mode_t mask;     /* of the process; namespaces do not apply it */
-    struct stat top; /* the first folder that was created: it is not copied into itself */
+    size_t to_length; /* of its path, as it was given */
+    mode_t mask;      /* of the process; namespaces do not apply it */
+    struct stat top;  /* the first folder that was created: it is not copied into itself */
     struct progress bar;
     uint64_t total;
     char bytes[1 << 18];
@@ -131,14 +133,42 @@ static int copy_file(struct ns_cp *c, const struct place *from, const struct sta
 
 /* ---- What else there is ---- */
 
-static int copy_link(struct ns_cp *c, const struct place *from)
+static int make_link(const struct place *p, const char *target, const char *path)
+{
+    return p->ns ? deltafs_namespace_symlink(p->ns, target, path) : symlink(target, path);
+}
+
+/* The path of what is replaced may lead through it. So the link is made beside it. */
+static int replace_by_link(const struct place *p, const char *target)
+{
+    char folder[PATH_MAX], aside[ASIDE_ROOM];
+
+    aside_name("cp", p->path, folder, aside);
+    int status = make_link(p, target, aside);
+    if (status != 0)
+        return place_fail(p, status);
+    status = p->ns ? deltafs_namespace_rename(p->ns, aside, p->path) : rename(aside, p->path);
+    if (status == 0)
+        return EXIT_OK;
+    int code = place_fail(p, status);
+    if (p->ns)
+        deltafs_namespace_unlink(p->ns, aside);
+    else
+        unlink(aside);
+    return code;
+}
+
+/* `there` is what the target has already. */
+static int copy_link(struct ns_cp *c, const struct place *from, const struct stat *there)
 {
     char target[PATH_MAX];
     int code = place_readlink(from, target);
 
     if (code != EXIT_OK)
         return code;
-    int status = c->to.ns ? deltafs_namespace_symlink(c->to.ns, target, c->to.path) : symlink(target, c->to.path);
+    if (there->st_mode != 0)
+        return replace_by_link(&c->to, target);
+    int status = make_link(&c->to, target, c->to.path);
     return status == 0 ? EXIT_OK : place_fail(&c->to, status);
 }
 
@@ -239,14 +269,16 @@ static int copy_folder(struct ns_cp *c, struct place *from, const struct stat *s
     int status = 0, is_late = c->is_preserving || has_late_mode(c, st, there);
 
     if (from->ns == c->to.ns && c->top.st_mode != 0 && st->st_ino == c->top.st_ino)
-        return c->part == COPY_FILES
-                   ? EXIT_OK
-                   : text_fail(EXIT_TROUBLE, "%s:%s: cannot be copied into itself", from->name, from->path);
+        return c->part == COPY_FILES ? EXIT_OK : place_refuse(from, "cannot be copied into itself");
     if (there->st_mode == 0)
         status = c->to.ns ? deltafs_namespace_mkdir(c->to.ns, c->to.path, mode) : mkdir(c->to.path, mode | S_IRWXU);
     if (status != 0)
         return place_fail(&c->to, status);
-    int code = c->top.st_mode == 0 ? place_stat(&c->to, 0, 0, &c->top) : EXIT_OK;
+    int code = EXIT_OK;
+    if (c->top.st_mode == 0 && there->st_mode != 0)
+        c->top = *there;
+    else if (c->top.st_mode == 0)
+        code = place_stat(&c->to, 0, 0, &c->top);
     if (code == EXIT_OK && is_late && c->part == COPY_FOLDERS)
         code = keep_late(c, st);
     if (code == EXIT_OK)
@@ -258,6 +290,15 @@ static int copy_folder(struct ns_cp *c, struct place *from, const struct stat *s
     return code;
 }
 
+/* Whether a link of a namespace leads to the file that it would replace. */
+static int leads_to(const struct place *p, const struct stat *st, const struct stat *there)
+{
+    struct deltafs_namespace_stat end = {.struct_size = sizeof end};
+
+    return S_ISLNK(st->st_mode) && S_ISREG(there->st_mode) &&
+           deltafs_namespace_stat(p->ns, p->path, 0, &end) == DELTAFS_OK && end.inode == there->st_ino;
+}
+
 /* What prevents a copy to what is there, or NULL. */
 static const char *what_prevents(const struct ns_cp *c, const struct place *from, const struct stat *st,
                                  const struct stat *there)
@@ -267,7 +308,7 @@ static const char *what_prevents(const struct ns_cp *c, const struct place *from
     if (S_ISDIR(st->st_mode) != S_ISDIR(there->st_mode))
         return S_ISDIR(there->st_mode) ? "is a folder; no file takes its place"
                                        : "is no folder; no folder takes its place";
-    if (from->ns == c->to.ns && there->st_ino == st->st_ino && (from->ns || there->st_dev == st->st_dev))
+    if (from->ns == c->to.ns && (there->st_ino == st->st_ino || leads_to(from, st, there)))
         return "is the same file";
     return NULL;
 }
@@ -275,24 +316,25 @@ static const char *what_prevents(const struct ns_cp *c, const struct place *from
 /* Copy what is at `from` to where c->to is. */
 static int copy_any(struct ns_cp *c, struct place *from, const struct stat *st)
 {
-    const char *shown = c->to.path, *wrong;
+    const char *wrong;
     struct stat there;
 
     if (!S_ISDIR(st->st_mode) && !is_mine(c, ""))
         return EXIT_OK;
-    int code = place_stat(&c->to, S_ISREG(st->st_mode), 1, &there); /* a file is written through a link */
+    /* A file is written through a link. The target itself may be a link to a folder. */
+    int follows = S_ISREG(st->st_mode) || (c->is_into && strlen(c->to.path) == c->to_length);
+    int code = place_stat(&c->to, follows, 1, &there);
     if (code != EXIT_OK)
         return code;
     wrong = what_prevents(c, from, st, &there);
     if (wrong) /* of a folder it was said when it was to be created */
-        return S_ISDIR(st->st_mode) && c->part == COPY_FILES ? EXIT_OK
-                                                             : text_fail(EXIT_TROUBLE, "%s: %s", shown, wrong);
+        return S_ISDIR(st->st_mode) && c->part == COPY_FILES ? EXIT_OK : place_refuse(&c->to, wrong);
     if (S_ISDIR(st->st_mode))
         return copy_folder(c, from, st, &there);
     if (S_ISLNK(st->st_mode))
-        return there.st_mode == 0 ? copy_link(c, from) : text_fail(EXIT_TROUBLE, "%s: exists already", shown);
+        return copy_link(c, from, &there);
     if (!S_ISREG(st->st_mode))
-        return text_fail(EXIT_TROUBLE, "%s: neither a file, a folder nor a symbolic link; it is left out", from->path);
+        return place_refuse(from, "neither a file, a folder nor a symbolic link; it is left out");
     code = copy_file(c, from, st);
     return code == EXIT_OK && c->is_preserving ? preserve(&c->to, st) : code;
 }
@@ -351,6 +393,7 @@ static int open_target(struct ns_cp *c, const char *to)
     c->set.flags = text_is_in_namespace(to) ? O_RDWR : O_RDONLY;
     int code = place_find(&c->set, to, &c->to);
     c->set.flags = O_RDONLY; /* of other namespaces */
+    c->to_length = strlen(c->to.path);
     return code;
 }
 

@@ -83,7 +83,7 @@ int place_enter(struct place *p, const char *name, size_t *before)
     if (length >= 0 && n + (size_t)length < sizeof p->path)
         return EXIT_OK;
     p->path[n] = '\0';
-    return text_fail(EXIT_TROUBLE, "%s: %s", p->path, strerror(ENAMETOOLONG));
+    return place_refuse(p, strerror(ENAMETOOLONG));
 }
 
 void place_leave(struct place *p, size_t before)
@@ -93,7 +93,12 @@ void place_leave(struct place *p, size_t before)
 
 int place_fail(const struct place *p, int status)
 {
-    return p->ns ? text_of_call(status) : text_fail(EXIT_TROUBLE, "%s: %s", p->path, strerror(errno));
+    return p->ns ? text_of_call(status) : place_refuse(p, strerror(errno));
+}
+
+int place_refuse(const struct place *p, const char *wrong)
+{
+    return text_fail(EXIT_TROUBLE, "%s%s%s: %s", p->ns ? p->name : "", p->ns ? ":" : "", p->path, wrong);
 }
 
 /* ---- What is there ---- */

@@ -40,6 +40,8 @@ int place_enter(struct place *p, const char *name, size_t *before);
 void place_leave(struct place *p, size_t before);
 /* Say why a call with the place failed, which returned `status` (of the system: -1, and errno). */
 int place_fail(const struct place *p, int status);
+/* Say what is wrong with the place. */
+int place_refuse(const struct place *p, const char *wrong);
 
 /* What is there. *st gets st_mode, st_ino, st_uid, st_gid, st_size, st_mtim and st_atim. With `may_lack` nothing is no
  * error: st_mode is 0. */

@@ -177,6 +177,8 @@ expect 3 "$deltafs" ns cp n:/tree/one n:/tree/one
 says "is the same file"
 expect 3 "$deltafs" ns cp n:/tree/a/two n:/tree/link
 says "is the same file"
+expect 3 "$deltafs" ns cp -r n:/tree/link n:/tree/a/two
+says "n:/tree/a/two: is the same file"
 ns cat n:/tree/a/two
 prints 'two'
 expect 3 "$deltafs" ns cp n:/none x
@@ -184,6 +186,38 @@ says "no such file"
 mkfifo pipe
 expect 3 "$deltafs" ns cp -r pipe n:/
 says "it is left out"
+# A link takes the place of a file or a link, also of one that its own path leads through; never of a folder.
+mkdir links links/sub
+ln -s ../new links/sub/way
+echo text >links/file
+ns cp -r links n:/
+ln -s . n.way
+ns cp -r n.way n:/links/way
+ns cp -r tree/link n:/links/file
+ns cp -r links/sub/way n:/links/way/way
+ns ls -l n:/links
+grep -q ' file -> a/two$' out && grep -q ' way -> \.\./new$' out || fail "links that were replaced: $(cat out)"
+[ "$(wc -l <out)" -eq 3 ] || fail "something was left beside a link: $(cat out)"
+expect 3 "$deltafs" ns cp -r tree/link n:/links/sub/way n:/links/sub
+says "n:/links/sub/way: is the same file"
+mkdir links/link
+expect 3 "$deltafs" ns cp -r n:/links/sub/link links
+says "links/link: is a folder; no file takes its place"
+ns cp -r n:/links/file n:/links/sub links/link
+ns cp -r n:/links/file n:/links/sub links/link
+[ "$(readlink links/link/file)" = a/two ] && [ "$(readlink links/link/sub/way)" = ../new ] || fail "links out: $(ls -lR links)"
+[ "$(find links/link | wc -l)" -eq 5 ] || fail "something was left beside a link: $(find links/link)"
+# The contents of a folder, into a folder that a link leads to.
+ns mkdir n:/links/real
+ln -s real to-real
+ns cp -r to-real n:/links/to
+ns cp -r links/link/sub/. n:/links/to
+ns ls n:/links/real
+prints 'link
+way
+'
+ns rm -r n:/links
+rm -r links
 # A file of many chunks; and copies that fail in the middle, which leave nothing under the name.
 head -c 9000000 /dev/urandom >big
 ns cp big n:/
