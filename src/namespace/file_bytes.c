@@ -8,8 +8,9 @@
 
 void file_bytes_fini(struct file_bytes *b)
 {
-    for (size_t i = 0; i < CHUNKS_MOST; i++)
+    for (size_t i = 0; b->chunk && i < CHUNKS_MOST; i++)
         buffer_fini(&b->chunk[i].bytes);
+    free(b->chunk);
     free(b->place);
 }
 
@@ -190,8 +191,11 @@ static struct file_chunk *find_chunk(struct file_bytes *b, uint64_t number)
 /* A chunk that another one may replace. */
 static int free_chunk(deltafs_namespace *ns, struct file_bytes *b, struct file_chunk **out)
 {
+    if (!b->chunk)
+        b->chunk = calloc(CHUNKS_MOST, sizeof *b->chunk);
+    if (!b->chunk)
+        return error_no_memory(&ns->error, CHUNKS_MOST * sizeof *b->chunk, "a file");
     struct file_chunk *oldest = b->chunk;
-
     if (b->chunks < CHUNKS_MOST) {
         *out = &b->chunk[b->chunks++];
         return DELTAFS_OK;
@@ -250,10 +254,25 @@ static size_t within_chunk(uint64_t offset, size_t size)
     return room < size ? room : size;
 }
 
+/* Read all bytes of a file that has one chunk, which is not in memory. */
+static int read_only_chunk(deltafs_namespace *ns, const struct file_bytes *b, const struct inode *inode, uint8_t *to)
+{
+    const struct entry_id *place = b->has_places ? b->place : &inode->data;
+    size_t size = (size_t)inode->size, got = 0;
+    int status = place->table != 0 ? read_place(ns, place, size, to, &got) : DELTAFS_OK;
+
+    if (status == DELTAFS_OK)
+        memset(to + got, 0, size - got);
+    return status;
+}
+
 int file_bytes_read(deltafs_namespace *ns, struct file_bytes *b, const struct inode *inode, uint64_t offset,
                     uint8_t *to, size_t size)
 {
     struct file_chunk *c;
+
+    if (offset == 0 && size == inode->size && size <= CHUNK_SIZE && b->chunks == 0)
+        return read_only_chunk(ns, b, inode, to);
     int status = load_places(ns, b, inode);
 
     for (size_t n; size > 0 && status == DELTAFS_OK; size -= n, offset += n, to += n) {

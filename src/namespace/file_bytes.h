@@ -18,8 +18,8 @@ struct file_chunk {
 struct file_bytes {
     struct entry_id *place; /* of each chunk that is stored; table 0: it is not, and has zeros only */
     size_t places, place_room;
-    int has_places; /* they were read */
-    struct file_chunk chunk[CHUNKS_MOST];
+    int has_places;           /* they were read */
+    struct file_chunk *chunk; /* CHUNKS_MOST; NULL: there was none yet */
     size_t chunks;
     uint64_t clock;
 };
