@@ -108,16 +108,25 @@ int entry_decode(const uint8_t *bytes, size_t n, struct entry *out)
 
     if (n < ENTRY_HEADER_SIZE || bytes[0] > ENTRY_LINK || bytes[1] == 0 || n - ENTRY_HEADER_SIZE < bytes[1])
         return -1;
-    *out = (struct entry){
-        .parent = get_id(bytes + 4),
-        .name = (const char *)bytes + ENTRY_HEADER_SIZE,
-        .name_size = bytes[1],
-        .inode = {
-            .id = get_id(bytes + 20), .stamp = get_u64(bytes + 36), .mode = get_u16(bytes + 2), .type = bytes[0]}};
+    /* Field by field: this is what a list spends its time with. */
+    struct inode *i = &out->inode;
+    out->parent = get_id(bytes + 4);
+    out->name = (const char *)bytes + ENTRY_HEADER_SIZE;
+    out->name_size = bytes[1];
+    out->target = NULL;
+    out->target_size = 0;
+    i->id = get_id(bytes + 20);
+    i->stamp = get_u64(bytes + 36);
+    i->mode = get_u16(bytes + 2);
+    i->type = bytes[0];
+    i->mtime = i->atime = 0;
+    i->size = 0;
+    i->data = (struct entry_id){0, 0};
+    i->uid = i->gid = 0;
     const uint8_t *rest = bytes + ENTRY_HEADER_SIZE + bytes[1];
     if (!name_is_possible(out))
         return -1;
-    if (out->inode.type == ENTRY_REMOVED)
+    if (i->type == ENTRY_REMOVED)
         return rest == end ? 0 : -1;
     return decode_attributes(rest, end, out);
 }

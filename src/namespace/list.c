@@ -61,6 +61,9 @@ struct deltafs_namespace_list {
     unsigned opened;         /* so many names were opened as files right after they were returned */
     struct version *version; /* of one name */
     size_t versions, version_room;
+    uint32_t nodes;        /* names in memory when they were looked at, */
+    uint64_t nodes_clears; /* which had been forgotten so often; */
+    int has_nodes;         /* whether some were in the folder */
     char name[ENTRY_NAME_MAX + 1];
     struct deltafs_namespace_entry entry;
 };
@@ -179,10 +182,11 @@ static int next_record(deltafs_namespace_list *l, struct source *s)
         return next_changed(l, s);
     s->bytes = NULL;
     do {
-        status = error_of_call(deltafs_iter_next(s->iter, &record), &l->ns->error);
-        status = tables_explain(&l->ns->tables, s->table, status, &l->ns->error);
-        if (status != DELTAFS_OK || !record)
-            return status;
+        status = iter_next_number(s->iter, &record, &l->ns->error);
+        if (status != DELTAFS_OK)
+            return tables_explain(&l->ns->tables, s->table, status, &l->ns->error);
+        if (!record)
+            return DELTAFS_OK;
         status = table_decode(s->table, record, &s->entry, &l->ns->error);
         /* Another folder may have the same hash, and a layer have less than the table has by now. */
     } while (status == DELTAFS_OK &&
@@ -351,12 +355,25 @@ static int fill_batch(deltafs_namespace_list *l)
     return status;
 }
 
+/* Have the processor fetch what is needed soon, as groups of a batch are anywhere in memory. */
+static void prefetch(const deltafs_namespace_list *l)
+{
+    uint32_t hash;
+
+    if (list_batch_prefetch(&l->batch, &hash) && !l->ns->shared) {
+        const struct entry_name name = name_in(l->folder, hash, "", 0);
+        name_table_prefetch(&l->ns->names, &name);
+    }
+}
+
 /* Have the next group, with no records at the end. */
 static int next_group(deltafs_namespace_list *l)
 {
     struct error *e = &l->ns->error;
-    int status = list_batch_take(&l->batch, &l->group, e), has_failed = l->batch.error.status != DELTAFS_OK;
+    int status, has_failed = l->batch.error.status != DELTAFS_OK;
 
+    prefetch(l);
+    status = list_batch_take(&l->batch, &l->group, e);
     l->group_at = 0;
     if (status == DELTAFS_OK && l->group.count == 0 && !has_failed) {
         if (l->opened < OPENED_MIN)
@@ -468,6 +485,26 @@ static int has_name(const struct member *m, const char *name, size_t size)
     return m->entry.name_size == size && memcmp(m->entry.name, name, size) == 0;
 }
 
+/* Whether nothing of the folder was changed or looked up here, so that what was collected is all that is known. */
+static int is_untouched(deltafs_namespace_list *l)
+{
+    const deltafs_namespace *ns = l->ns;
+    const struct name_table *t = &ns->names;
+
+    if (ns->shared)
+        return 1;
+    if (ns->own.number != 0 && ns->clears != l->clears)
+        return 0;
+    if (t->count != l->nodes || ns->clears != l->nodes_clears) {
+        l->nodes = t->count;
+        l->nodes_clears = ns->clears;
+        l->has_nodes = 0;
+        for (size_t i = 0; i < l->folders; i++)
+            l->has_nodes |= name_table_folder(t, &l->folder[i]) != NULL;
+    }
+    return !l->has_nodes;
+}
+
 /* Take the next name of the group, with all records of it; *shown is what has it now. */
 static int next_name(deltafs_namespace_list *l, struct inode *shown)
 {
@@ -475,9 +512,16 @@ static int next_name(deltafs_namespace_list *l, struct inode *shown)
     const struct entry *name = &first->entry;
     size_t records = 1;
 
-    *shown = (struct inode){.type = ENTRY_REMOVED};
+    shown->type = ENTRY_REMOVED;
     if (first->is_done)
         return DELTAFS_OK;
+    memcpy(l->name, name->name, name->name_size);
+    l->name[name->name_size] = '\0';
+    if (l->group.count == 1 && is_untouched(l)) {
+        l->is_conflict = 0;
+        *shown = name->inode;
+        return DELTAFS_OK;
+    }
     l->versions = 0;
     int status = add_version(l, &name->parent, &name->inode);
     for (struct member *m = first + 1; m < end && status == DELTAFS_OK; m++) {
@@ -491,8 +535,6 @@ static int next_name(deltafs_namespace_list *l, struct inode *shown)
         status = add_known(l, l->group.hash, name, records);
     for (size_t i = 0; i < l->versions; i++)
         inode_show(shown, &l->version[i].inode);
-    memcpy(l->name, name->name, name->name_size);
-    l->name[name->name_size] = '\0';
     return status;
 }
 
@@ -500,7 +542,7 @@ int list_next(deltafs_namespace_list *l, struct inode *shown)
 {
     int status = DELTAFS_OK;
 
-    *shown = (struct inode){.type = ENTRY_REMOVED};
+    shown->type = ENTRY_REMOVED;
     while (status == DELTAFS_OK && shown->type == ENTRY_REMOVED) {
         if (l->group_at == l->group.count) {
             status = next_group(l);
@@ -685,8 +727,9 @@ int deltafs_namespace_list_next(deltafs_namespace_list *l, const struct deltafs_
         return ns_end(l->ns, status);
     l->has_name = shown.type != ENTRY_REMOVED;
     l->ns->listed = l;
-    inode_to_stat(ns_current(l->ns, &shown), &l->entry.stat);
-    *entry = shown.type != ENTRY_REMOVED ? &l->entry : NULL;
+    if (l->has_name)
+        inode_to_stat(ns_current(l->ns, &shown), &l->entry.stat);
+    *entry = l->has_name ? &l->entry : NULL;
     return ns_end(l->ns, DELTAFS_OK);
 }
 

@@ -4,6 +4,9 @@
 #include "base/coding.h"
 #include "base/number.h"
 
+#define AHEAD      8 /* groups */
+#define CACHE_LINE 64
+
 struct batch_group {
     struct entry_id place; /* of the bytes of its first entry, if that is a file */
     uint32_t hash, count;
@@ -33,7 +36,11 @@ int group_add(struct group *g, const void *bytes, size_t size, const struct entr
     if (status != DELTAFS_OK)
         return status;
     memcpy(g->bytes.bytes + g->used, bytes, size);
-    g->member[g->count++] = (struct member){.entry = *entry, .at = g->used, .size = size};
+    struct member *m = &g->member[g->count++];
+    m->entry = *entry;
+    m->at = g->used;
+    m->size = size;
+    m->is_done = 0;
     g->used += size;
     return DELTAFS_OK;
 }
@@ -96,6 +103,18 @@ void list_batch_sort(struct list_batch *b)
 {
     if (b->count > 0)
         qsort(b->group, b->count, sizeof *b->group, compare_groups);
+}
+
+int list_batch_prefetch(const struct list_batch *b, uint32_t *hash)
+{
+    if (b->count - b->next <= AHEAD)
+        return 0;
+    const struct batch_group *g = &b->group[b->next + AHEAD];
+    const uint8_t *p = b->bytes.bytes + g->at;
+    __builtin_prefetch(p);
+    __builtin_prefetch(p + CACHE_LINE);
+    *hash = g->hash;
+    return 1;
 }
 
 int list_batch_take(struct list_batch *b, struct group *out, struct error *e)

@@ -48,6 +48,8 @@ int list_batch_add(struct list_batch *b, const struct group *g, struct error *e)
 size_t list_batch_size(const struct list_batch *b);
 /* Order the groups by the places of their files' bytes. */
 void list_batch_sort(struct list_batch *b);
+/* The hash of a group that is taken soon, which is then in the processor's cache. Returns 0 if there is none. */
+int list_batch_prefetch(const struct list_batch *b, uint32_t *hash);
 /* The next group; one without records at the end. */
 int list_batch_take(struct list_batch *b, struct group *out, struct error *e);
 

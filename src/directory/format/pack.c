@@ -162,6 +162,47 @@ static inline void pack_repeat(uint8_t *out, size_t back, size_t n, size_t room)
             out[i] = from[i];
 }
 
+/* Literals of at most PACK_STEP bytes and copies, as long as there is so much room on both sides that nothing needs to
+ * be checked but where copies are from. Returns the first byte that is left to others, with *written moved on; NULL:
+ * the input is wrong. */
+static const uint8_t *pack_decompress_short(const uint8_t *in, const uint8_t *end, const uint8_t *start,
+                                            uint8_t **written, const uint8_t *stop)
+{
+    uint8_t *out = *written;
+
+    while (end - in > (ptrdiff_t)PACK_STEP && stop - out >= (ptrdiff_t)PACK_COPY_MAX) {
+        unsigned tag = *in, kind = tag & 3;
+        size_t n = (tag >> 2) + 1, back;
+        if (kind == PACK_LITERAL) {
+            if (n > PACK_STEP)
+                break;
+            memcpy(out, in + 1, PACK_STEP);
+            in += 1 + n;
+            out += n;
+            continue;
+        }
+        if (kind == PACK_COPY_1) {
+            n = (tag >> 2 & 7) + 4;
+            back = (size_t)(tag >> 5) << 8 | in[1];
+            in += 2;
+        } else if (kind == PACK_COPY_2) {
+            back = get_u16(in + 1);
+            in += 3;
+        } else {
+            break;
+        }
+        if (back - 1 >= (size_t)(out - start))
+            return NULL;
+        if (back >= PACK_STEP && n <= PACK_STEP)
+            memcpy(out, out - back, PACK_STEP);
+        else
+            pack_repeat(out, back, n, PACK_COPY_MAX);
+        out += n;
+    }
+    *written = out;
+    return in;
+}
+
 int pack_decompress(const uint8_t *in, size_t packed, uint8_t *out, size_t n)
 {
     const uint8_t *end = in + packed, *start = out;
@@ -172,6 +213,9 @@ int pack_decompress(const uint8_t *in, size_t packed, uint8_t *out, size_t n)
     if (!in || length != n)
         return -1;
     for (uint8_t *stop = out + n; in < end; out += part) {
+        in = pack_decompress_short(in, end, start, &out, stop);
+        if (!in || in == end)
+            break;
         uint8_t tag = *in++;
         size_t room = (size_t)(stop - out);
         int is_literal = (tag & 3) == PACK_LITERAL;
@@ -192,5 +236,5 @@ int pack_decompress(const uint8_t *in, size_t packed, uint8_t *out, size_t n)
             memcpy(out, in, part);
         in += part;
     }
-    return out == start + n ? 0 : -1;
+    return in && out == start + n ? 0 : -1;
 }

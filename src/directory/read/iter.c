@@ -73,6 +73,19 @@ int iter_open_by_key(deltafs_dir *dir, uint64_t low, uint64_t high, deltafs_iter
     return iter_open(dir, "iter_open_by_key", NULL, &k, NULL, out);
 }
 
+int iter_next_number(deltafs_iter *i, const struct deltafs_record **record, struct error *e)
+{
+    int status = ordered_next(&i->scan.ordered, record, e);
+
+    return status == DELTAFS_OK && !*record ? damages_status(&i->scan.ordered.damages, e) : status;
+}
+
+void iter_limit(deltafs_iter *i, size_t bytes)
+{
+    if (bytes < i->scan.ordered.limit)
+        i->scan.ordered.limit = bytes;
+}
+
 int iter_has_damage(const deltafs_iter *i)
 {
     return (i->is_named ? i->scan.named.damages.count : i->scan.ordered.damages.count) > 0;

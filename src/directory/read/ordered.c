@@ -196,7 +196,7 @@ static int ordered_advance(struct ordered *o, struct error *e)
         status = stream_fill(s, ordered_share(o), e);
     if (s->count == 0)
         o->heap[0] = o->heap[--o->heap_count];
-    if (o->heap_count > 0 && status == DELTAFS_OK)
+    if (o->heap_count > 1 && status == DELTAFS_OK)
         heap_sink(o, 0);
     return status;
 }
