@@ -544,8 +544,8 @@ DELTAFS_API int deltafs_repair(const char *path, const struct deltafs_repair_opt
 /* Remove a directory, or an index, with what it has on volumes; also a damaged one. First it gets a hidden name beside
  * its own; if the call fails later, the message has this name, and the call can be repeated with it. Nothing is removed
  * if there is a file that is not the directory's (DELTAFS_ERR_NOT_DELTAFS, as for a symbolic link), or if a job is
- * writing it, or may be (DELTAFS_ERR_BUSY; see the option lease). Readers that have it open get errors. Not collective.
- */
+ * writing it or an index by value of it, or may be (DELTAFS_ERR_BUSY; see the option lease). Readers that have it open
+ * get errors. Not collective. */
 DELTAFS_API int deltafs_remove(const char *path);
 
 /* Rename a directory within a file system. An empty folder at `to` is replaced. What is on volumes stays there.

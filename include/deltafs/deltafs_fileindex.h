@@ -150,11 +150,13 @@ DELTAFS_API int deltafs_indexer_forget(deltafs_indexer *indexer, const char *pat
  * After an error or a crash there is a complete index at the path. The message says if INDEX.compact is left; nothing
  * needs that, and it can be removed.
  *
+ * Indexes by value (deltafs_mpi_index_by) of the rows are removed.
+ *
  * DELTAFS_ERR_NOT_FOUND: no such index, or it has no files. DELTAFS_ERR_EXISTS: INDEX.compact is there. _BUSY as for
- * deltafs_reopen, or the ranks do not see the same files in the index yet. DELTAFS_ERR_CHANGED, _DAMAGED: the indexing
- * of a file did not end, or a part of the index is lost. DELTAFS_ERR_IO also if this user may not keep owner and group;
- * or if the file system cannot exchange two folders, as many network file systems: then the new index stays in
- * INDEX.compact, and a user can rename it. */
+ * deltafs_reopen, also if a job may be writing an index by value; or the ranks do not see the same files in the index
+ * yet. DELTAFS_ERR_CHANGED, _DAMAGED: the indexing of a file did not end, or a part of the index is lost.
+ * DELTAFS_ERR_IO also if this user may not keep owner and group; or if the file system cannot exchange two folders, as
+ * many network file systems: then the new index stays in INDEX.compact, and a user can rename it. */
 DELTAFS_API int deltafs_indexer_compact(deltafs_indexer *indexer, uint64_t *freed);
 
 /* Close and free the handle, also when it returns an error. Collective. */

@@ -101,8 +101,9 @@ DELTAFS_API int deltafs_mpi_indexer_open(MPI_Comm comm, const char *index, const
  * the index (memory, partitions, ...); NULL: defaults. *epochs gets the number of epochs that were indexed, and
  * *records how many of their records this rank has read. All ranks pass the same `path` and `index`. Collective; after
  * an error all ranks get the same status. DELTAFS_ERR_INVALID: `index` is wrong, or there is another index or attribute
- * of this name. DELTAFS_ERR_BUSY: the directory is being changed. DELTAFS_ERR_CHANGED: a file of the index of files was
- * changed since it was indexed. An interrupted call leaves whole epochs: call again. */
+ * of this name; an index with other columns is another one. DELTAFS_ERR_BUSY: the directory is being changed.
+ * DELTAFS_ERR_CHANGED: a file that is to be read was changed since it was indexed; nothing is changed then. An
+ * interrupted call leaves whole epochs: call again. */
 DELTAFS_API int deltafs_mpi_index_by(MPI_Comm comm, const char *path, const char *index, const deltafs_options *options,
                                      uint64_t *epochs, uint64_t *records);
 
