@@ -56,20 +56,27 @@ static void note_epochs(deltafs_namespace *ns)
     recent_clear(&ns->recent);
 }
 
+/* Put the changes of this part into the own table. Afterwards no name is changed, but for those of COMMIT_ADDED, which
+ * COMMIT_REMOVED goes through again. */
 static int commit_names(deltafs_namespace *ns, enum commit_part part)
 {
-    const struct name_node *node = name_node_at(&ns->names, ns->names.first_dirty), *ahead = node;
+    struct name_table *names = &ns->names;
+    struct name_node *node = name_node_at(names, names->first_dirty);
+    const struct name_node *ahead = node;
     int status = DELTAFS_OK, has_some = 0, is_epoch = 0;
 
     for (int i = 0; i < NODES_AHEAD && ahead; i++)
-        ahead = name_node_at(&ns->names, ahead->dirty);
-    for (; node && status == DELTAFS_OK; node = name_node_at(&ns->names, node->dirty)) {
+        ahead = name_node_at(names, ahead->dirty);
+    while (node && status == DELTAFS_OK) {
         if (ahead) {
             name_filter_prefetch(&ns->committed, ahead->key);
-            ahead = name_node_at(&ns->names, ahead->dirty);
+            ahead = name_node_at(names, ahead->dirty);
         }
         status = commit_node(ns, node, part, &has_some);
+        node = part == COMMIT_ADDED ? name_node_at(names, node->dirty) : name_table_clean(names, node);
     }
+    if (part != COMMIT_ADDED)
+        names->first_dirty = names->last_dirty = 0;
     if (status == DELTAFS_OK && has_some)
         status = own_table_commit(&ns->own, ns_stamps(ns, 1), &is_epoch, &ns->error);
     if (status == DELTAFS_OK && is_epoch)
@@ -82,13 +89,7 @@ int ns_commit_names(deltafs_namespace *ns, enum commit_part part)
     if (ns->names.first_dirty == 0)
         return DELTAFS_OK;
     int status = ns_check_sound(ns);
-    if (status == DELTAFS_OK)
-        status = ns_break(ns, commit_names(ns, part));
-    if (status != DELTAFS_OK)
-        return status;
-    if (part != COMMIT_ADDED)
-        name_table_mark_clean(&ns->names);
-    return DELTAFS_OK;
+    return status == DELTAFS_OK ? ns_break(ns, commit_names(ns, part)) : status;
 }
 
 int ns_commit(deltafs_namespace *ns)

@@ -2,9 +2,7 @@
 #include <string.h>
 #include "base/memory.h"
 
-#define SLOT_SHARE                                                                                                     \
-    64 /* bytes for each slot, itself included; a node with an item takes twice                                        \
-          as many */
+#define SLOT_SHARE    128 /* bytes for each slot, itself included; a node with an item takes a little more */
 #define SLOT_BITS_MIN 10
 #define SPARE_SLOTS   8192 /* nodes that one call may add */
 
@@ -188,8 +186,7 @@ struct name_item *name_table_put(struct name_table *t, struct name_node *node, c
     }
     if (item && inode->stamp < item->inode.stamp)
         return item;
-    /* The item of a link that was removed when it came here has no room for the
-     * target. */
+    /* The item of a link that was removed when it came here has no room for the target. */
     if (!item || target_size > item->target_size)
         item = item_add(t, link, item ? item->next : 0, target_size);
     if (!item)
@@ -213,14 +210,20 @@ void name_table_mark(struct name_table *t, struct name_node *node, struct name_i
     t->last_dirty = place_of(t, node);
 }
 
+struct name_node *name_table_clean(const struct name_table *t, struct name_node *node)
+{
+    struct name_node *next = name_node_at(t, node->dirty);
+
+    node->dirty = 0;
+    node->is_dirty = 0;
+    for (struct name_item *i = name_item_at(t, node->items); i; i = name_item_at(t, i->next))
+        i->is_dirty = 0;
+    return next;
+}
+
 void name_table_mark_clean(struct name_table *t)
 {
-    for (struct name_node *n = name_node_at(t, t->first_dirty), *next; n; n = next) {
-        next = name_node_at(t, n->dirty);
-        n->dirty = 0;
-        n->is_dirty = 0;
-        for (struct name_item *i = name_item_at(t, n->items); i; i = name_item_at(t, i->next))
-            i->is_dirty = 0;
-    }
+    for (struct name_node *n = name_node_at(t, t->first_dirty); n; n = name_table_clean(t, n))
+        ;
     t->first_dirty = t->last_dirty = 0;
 }

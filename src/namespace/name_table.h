@@ -87,6 +87,9 @@ struct name_item *name_table_put(struct name_table *t, struct name_node *node, c
                                  const char *target, size_t target_size);
 /* The item was changed. */
 void name_table_mark(struct name_table *t, struct name_node *node, struct name_item *item);
+/* All items of a node are committed; the node that was changed after it, or NULL. For all nodes in their order, and
+ * then the list of changed ones is to be made empty. */
+struct name_node *name_table_clean(const struct name_table *t, struct name_node *node);
 /* All items are committed. */
 void name_table_mark_clean(struct name_table *t);
 
