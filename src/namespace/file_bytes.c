@@ -33,10 +33,8 @@ int ns_read_own_chunk(deltafs_namespace *ns, const struct entry_id *place, size_
         memcpy(to, recent, *got);
         return DELTAFS_OK;
     }
-    size_t in_journal = 0;
-    if (is_pending)
-        journal_find(&ns->own.journal, JOURNAL_CHUNK, place->number, place->number, &in_journal);
-    int status = is_pending && in_journal == 0 ? ns_commit_data(ns) : DELTAFS_OK;
+    int status = is_pending && !journal_get(&ns->own.journal, JOURNAL_CHUNK, place->number, NULL) ? ns_commit_data(ns)
+                                                                                                  : DELTAFS_OK;
     return status == DELTAFS_OK ? tables_read_chunk(&ns->tables, place, room, to, got, &ns->error) : status;
 }
 

@@ -9,16 +9,27 @@
 #define JOURNAL_MAX (16u << 20) /* bytes that a reader takes */
 
 #define INSERT_MOST 32
+#define SLOT_BITS   14
+#define SLOTS       ((size_t)1 << SLOT_BITS)
 
 #define MESSAGE "a journal"
 
 /* ---- Records in memory ---- */
+
+/* The records have moved, or are others. */
+static void forget_slots(struct journal *j)
+{
+    if (j->slotted > 0)
+        memset(j->slot, 0, SLOTS * sizeof *j->slot);
+    j->slotted = 0;
+}
 
 static void journal_clear(struct journal *j)
 {
     j->last_label = 0;
     j->used = j->end = 0;
     j->records = j->committed = j->sorted = 0;
+    forget_slots(j);
     j->is_full = 0;
 }
 
@@ -26,6 +37,7 @@ void journal_fini(struct journal *j)
 {
     buffer_fini(&j->bytes);
     free(j->record);
+    free(j->slot);
     *j = (struct journal){.table = j->table};
 }
 
@@ -33,6 +45,8 @@ static int add_record(struct journal *j, const struct journal_record *r, struct 
 {
     int status = memory_extend(NULL, &j->record, j->records, &j->room, sizeof *j->record, MESSAGE, e);
 
+    if (status == DELTAFS_OK && !j->slot && !(j->slot = calloc(SLOTS, sizeof *j->slot)))
+        status = error_no_memory(e, SLOTS * sizeof *j->slot, MESSAGE);
     if (status == DELTAFS_OK)
         j->record[j->records++] = *r;
     return status;
@@ -75,6 +89,8 @@ static size_t position(const struct journal *j, size_t end, const struct journal
 /* Bring the committed records into order; mostly one commit is new. */
 static void sort(struct journal *j)
 {
+    if (j->sorted < j->committed)
+        forget_slots(j);
     if (j->committed - j->sorted > INSERT_MOST) {
         qsort(j->record, j->committed, sizeof *j->record, compare_records);
         j->sorted = j->committed;
@@ -85,6 +101,27 @@ static void sort(struct journal *j)
         memmove(to + 1, to, (size_t)(j->record + j->sorted - to) * sizeof *to);
         *to = r;
     }
+}
+
+static uint32_t *slot_of(const struct journal *j, uint64_t key)
+{
+    return &j->slot[key * UINT64_C(0x9e3779b97f4a7c15) >> (64 - SLOT_BITS)];
+}
+
+const struct journal_record *journal_get(struct journal *j, int kind, uint64_t key, const struct journal_record *before)
+{
+    if (j->committed == 0)
+        return NULL;
+    for (; j->slotted < j->committed; j->slotted++) {
+        struct journal_record *r = &j->record[j->slotted];
+        uint32_t *slot = slot_of(j, r->key);
+        r->next = *slot;
+        *slot = (uint32_t)j->slotted + 1;
+    }
+    for (uint32_t i = before ? before->next : *slot_of(j, key); i > 0; i = j->record[i - 1].next)
+        if (j->record[i - 1].key == key && j->record[i - 1].kind == kind)
+            return &j->record[i - 1];
+    return NULL;
 }
 
 const struct journal_record *journal_find(struct journal *j, int kind, uint64_t low, uint64_t high, size_t *count)
@@ -108,6 +145,7 @@ void journal_drop(struct journal *j, uint64_t label)
             j->record[n++] = j->record[i];
     j->records = j->committed = n;
     j->sorted = 0;
+    forget_slots(j);
     if (j->last_label <= label)
         j->last_label = 0;
 }

@@ -22,7 +22,8 @@ struct journal_record {
     uint64_t label; /* of its group */
     uint32_t at;    /* in the bytes */
     uint32_t size;
-    uint8_t kind; /* JOURNAL_ENTRY or JOURNAL_CHUNK */
+    uint32_t next; /* in its slot, plus 1; 0: none */
+    uint8_t kind;  /* JOURNAL_ENTRY or JOURNAL_CHUNK */
 };
 
 struct journal {
@@ -34,6 +35,8 @@ struct journal {
     size_t records, room;
     size_t committed; /* records in groups */
     size_t sorted;    /* so many, the first, are in order */
+    uint32_t *slot;   /* of records by their key: the last, plus 1 */
+    size_t slotted;   /* so many, the first, are in their slots */
     /* Of a writer. */
     struct io_file file; /* path NULL: not open */
     int is_full;         /* the group that is not committed has become too large, and is left out */
@@ -48,8 +51,12 @@ void journal_fini(struct journal *j);
 /* Leave out groups up to this label. */
 void journal_drop(struct journal *j, uint64_t label);
 
+/* A committed record of a kind with this key, and, with `before`, the one that comes after that. NULL: there is no
+ * more. Valid until more is put or committed, or journal_find is called. */
+const struct journal_record *journal_get(struct journal *j, int kind, uint64_t key,
+                                         const struct journal_record *before);
 /* The committed records of a kind with keys from `low` to `high`, in order of keys and labels: the first, and *count.
- * Valid until more is put or committed. */
+ * It takes longer than journal_get. Valid until more is put or committed. */
 const struct journal_record *journal_find(struct journal *j, int kind, uint64_t low, uint64_t high, size_t *count);
 
 static inline const uint8_t *journal_bytes(const struct journal *j, const struct journal_record *r)

@@ -113,6 +113,12 @@ uint64_t table_epoch_of(const struct table *table, uint64_t label)
     return first < all.epochs && deltafs_epoch_stat(table->reader->dir, first, &one) == DELTAFS_OK ? one.label : label;
 }
 
+const struct journal_record *table_journaled_one(const struct table *table, int kind, uint64_t key,
+                                                 const struct journal_record *before)
+{
+    return table->journal ? journal_get(table->journal, kind, key, before) : NULL;
+}
+
 const struct journal_record *table_journaled(const struct table *table, int kind, uint64_t low, uint64_t high,
                                              size_t *count)
 {
@@ -474,12 +480,11 @@ static int get_record(const struct getting *g, size_t i, const struct deltafs_re
 static int get_journaled(const struct getting *g, size_t i, struct error *e)
 {
     const struct table *table = &g->tables->table[i];
-    size_t count;
-    const struct journal_record *r = table_journaled(table, JOURNAL_ENTRY, g->name->key, g->name->key, &count);
+    const struct journal_record *r = NULL;
     int status = DELTAFS_OK;
 
-    for (size_t k = 0; k < count && status == DELTAFS_OK; k++) {
-        const struct deltafs_record record = table_journal_record(table, &r[k]);
+    while (status == DELTAFS_OK && (r = table_journaled_one(table, JOURNAL_ENTRY, g->name->key, r)) != NULL) {
+        const struct deltafs_record record = table_journal_record(table, r);
         status = get_record(g, i, &record, e);
     }
     return status;
@@ -601,11 +606,9 @@ int tables_read_chunk(struct tables *t, const struct entry_id *place, size_t roo
     struct table *table = tables_find(t, place->table);
     deltafs_records *records = NULL;
     char path[PATH_ROOM];
-    size_t in_journal = 0;
-    const struct journal_record *r =
-        table ? table_journaled(table, JOURNAL_CHUNK, place->number, place->number, &in_journal) : NULL;
+    const struct journal_record *r = table ? table_journaled_one(table, JOURNAL_CHUNK, place->number, NULL) : NULL;
 
-    if (in_journal > 0 && r->size <= room) {
+    if (r && r->size <= room) {
         *got = r->size;
         memcpy(bytes, journal_bytes(table->journal, r), *got);
         return DELTAFS_OK;

@@ -79,7 +79,10 @@ uint64_t table_last_label(const struct table *table);
 /* The label of the epoch that has the commit with this label, or that one's if it is in no epoch. */
 uint64_t table_epoch_of(const struct table *table, uint64_t label);
 
-/* The records that the journal of a table has with keys from `low` to `high`, and *count of them. */
+/* The records that the journal of a table has: with a key, as journal_get; or with keys from `low` to `high`, and
+ * *count of them. */
+const struct journal_record *table_journaled_one(const struct table *table, int kind, uint64_t key,
+                                                 const struct journal_record *before);
 const struct journal_record *table_journaled(const struct table *table, int kind, uint64_t low, uint64_t high,
                                              size_t *count);
 

@@ -122,6 +122,8 @@ static void try_journal(const uint8_t *bytes, size_t n)
             FUZZ_CHECK(r[i].kind == kind && r[i].label > 0 && r[i].label <= j.last_label);
             FUZZ_CHECK(i == 0 || r[i - 1].key <= r[i].key);
             fuzz_touch(journal_bytes(&j, &r[i]), r[i].size);
+            const struct journal_record *same = journal_get(&j, kind, r[i].key, NULL);
+            FUZZ_CHECK(same && same->kind == kind && same->key == r[i].key);
         }
     }
     journal_drop(&j, j.last_label);

@@ -114,6 +114,72 @@ static void damaged_commits(void **state)
     }
 }
 
+static void check_lookup(struct journal *j, const struct journal_record *model, size_t models, int kind, uint64_t key,
+                         uint64_t high)
+{
+    size_t count, want[2] = {0}, found[2] = {0};
+    uint64_t labels[2] = {0};
+
+    for (const struct journal_record *m = model; m < model + models; m++) {
+        want[0] += m->kind == kind && m->key == key;
+        want[1] += m->kind == kind && m->key >= key && m->key <= high;
+        labels[0] += m->kind == kind && m->key == key ? m->label : 0;
+    }
+    for (const struct journal_record *r = NULL; (r = journal_get(j, kind, key, r)) != NULL; found[0]++) {
+        CHECK(r->kind == kind && r->key == key && r->size == 8 && memcmp(journal_bytes(j, r), &key, 8) == 0);
+        labels[1] += r->label;
+    }
+    CHECK(found[0] == want[0] && labels[0] == labels[1]);
+    if (high == key)
+        return;
+    const struct journal_record *r = journal_find(j, kind, key, high, &count);
+    CHECK_IS(count, want[1]);
+    for (size_t i = 1; i < count; i++)
+        CHECK(r[i].key > r[i - 1].key || (r[i].key == r[i - 1].key && r[i].label >= r[i - 1].label));
+}
+
+/* Records are found by key and by range, while more are committed, aborted and left out. */
+static void lookups(void **state)
+{
+    static struct journal_record model[20000];
+    struct rng r = rng_init(27);
+    const char *path = unit_path("lookups");
+    struct io io = io_default();
+    struct journal j = {.table = TABLE};
+    struct error e;
+    size_t models = 0;
+
+    (void)state;
+    for (uint64_t label = 1; label <= 400; label++) {
+        size_t n = (size_t)rng_below(&r, label % 10 == 0 ? 200 : 4), before = models;
+        for (size_t i = 0; i < n; i++) {
+            uint64_t key = rng_below(&r, 500);
+            int kind = rng_below(&r, 2) ? JOURNAL_ENTRY : JOURNAL_CHUNK;
+            CHECK_IS(journal_put(&j, kind, key, &key, 8, &e), DELTAFS_OK);
+            model[models++] = (struct journal_record){.key = key, .label = label, .kind = (uint8_t)kind};
+        }
+        if (rng_below(&r, 5) == 0) {
+            journal_abort(&j);
+            models = before;
+        }
+        CHECK_IS(journal_commit(&j, &io, path, label, 0, &e), DELTAFS_OK);
+        for (int i = 0; i < 3; i++) {
+            uint64_t key = rng_below(&r, 500);
+            check_lookup(&j, model, models, rng_below(&r, 2) ? JOURNAL_ENTRY : JOURNAL_CHUNK, key,
+                         key + (rng_below(&r, 10) == 0 ? 20 : 0));
+        }
+        if (label != 200)
+            continue;
+        journal_drop(&j, 100);
+        size_t left = 0;
+        for (size_t i = 0; i < models; i++)
+            if (model[i].label > 100)
+                model[left++] = model[i];
+        models = left;
+    }
+    CHECK_IS(journal_close(&j, &e), DELTAFS_OK);
+}
+
 /* The bytes of a file can be those of a journal: of another one, or of this one as it was before. (A commit with such a
  * file that was interrupted was taken for damage.) */
 static void journals_in_files(void **state)
@@ -536,11 +602,11 @@ static void many_commits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(interrupted_commits), cmocka_unit_test(damaged_commits), cmocka_unit_test(journals_in_files),
-        cmocka_unit_test(hostile_commits),     cmocka_unit_test(failing_commits), cmocka_unit_test(beside_the_writer),
-        cmocka_unit_test(writers_that_died),   cmocka_unit_test(failed_data),     cmocka_unit_test(old_journal),
-        cmocka_unit_test(snapshots),           cmocka_unit_test(services),        cmocka_unit_test(damaged_journal),
-        cmocka_unit_test(many_commits)};
+        cmocka_unit_test(interrupted_commits), cmocka_unit_test(damaged_commits),   cmocka_unit_test(lookups),
+        cmocka_unit_test(journals_in_files),   cmocka_unit_test(hostile_commits),   cmocka_unit_test(failing_commits),
+        cmocka_unit_test(beside_the_writer),   cmocka_unit_test(writers_that_died), cmocka_unit_test(failed_data),
+        cmocka_unit_test(old_journal),         cmocka_unit_test(snapshots),         cmocka_unit_test(services),
+        cmocka_unit_test(damaged_journal),     cmocka_unit_test(many_commits)};
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
