@@ -34,7 +34,8 @@ static size_t count_tables(const struct tables *t, uint64_t *epochs)
     for (const struct table *table = t->table; table < t->table + t->count; table++) {
         if (table->reader && deltafs_stat(table->reader->dir, &stat) == DELTAFS_OK)
             *epochs += stat.epochs;
-        int is_journaled = table->journal && table->journal->last_label > 0;
+        int is_journaled =
+            table->journal && table->journal->last_label > 0 && table->journal->last_label >= table->epochs.first;
         *epochs += (uint64_t)is_journaled;
         n += table->reader || is_journaled;
     }

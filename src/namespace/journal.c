@@ -240,10 +240,10 @@ int journal_parse(struct journal *j, const char *path, const uint8_t *bytes, siz
     return take_groups(j, path, n, e);
 }
 
-static int read_file(struct journal *j, struct io_file *file, struct error *e)
+static int read_file(struct journal *j, struct io_file *file, uint64_t *size, struct error *e)
 {
-    uint64_t n = 0;
-    int status = io_file_size(file, &n, e);
+    int status = io_file_size(file, size, e);
+    uint64_t n = status == DELTAFS_OK ? *size : 0;
 
     journal_clear(j);
     if (status == DELTAFS_OK && n > JOURNAL_MAX)
@@ -255,18 +255,27 @@ static int read_file(struct journal *j, struct io_file *file, struct error *e)
     return status == DELTAFS_OK ? take_groups(j, file->path, (size_t)n, e) : status;
 }
 
+/* A writer has just truncated a group that was interrupted. */
+static int has_shrunk(struct io_file *file, uint64_t size)
+{
+    uint64_t now;
+
+    return io_file_size(file, &now, error_ignored()) == DELTAFS_OK && now < size;
+}
+
 int journal_read(struct journal *j, struct io *io, const char *path, uint64_t table, struct error *e)
 {
     struct io_file file;
     unsigned waited = 0;
+    uint64_t size = 0;
 
     *j = (struct journal){.table = table};
     int status = io_file_open_name(io, path, O_RDONLY, &file, e);
     if (status != DELTAFS_OK)
         return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
     do
-        status = read_file(j, &file, e);
-    while (status == DELTAFS_ERR_DAMAGED && io_file_wait(&file, &waited));
+        status = read_file(j, &file, &size, e);
+    while (status == DELTAFS_ERR_DAMAGED && (has_shrunk(&file, size) || io_file_wait(&file, &waited)));
     return io_file_finish(&file, status, e);
 }
 
@@ -316,14 +325,38 @@ static void seal_group(struct journal *j, uint64_t label, int sync)
     put_u32(p + 4, crc32c(0, p + 8, size - 8));
 }
 
+int journal_sync(struct journal *j, struct error *e)
+{
+    int status = j->file.path ? io_file_sync(&j->file, e) : DELTAFS_OK;
+
+    return j->file.path && status == DELTAFS_OK ? io_sync_parent(j->file.io, j->file.path, e) : status;
+}
+
+/* Create the file; or go on with one that was read, behind its last whole group. With `sync`, the next group says that
+ * those are durable. */
+static int open_file(struct journal *j, struct io *io, const char *path, int sync, struct error *e)
+{
+    int is_new = j->end == 0, status;
+
+    status = io_file_open(io, path, is_new ? O_CREAT | O_EXCL | O_WRONLY : O_WRONLY, &j->file, e);
+    if (status != DELTAFS_OK || is_new)
+        return status;
+    status = io_file_truncate(&j->file, j->end, e);
+    if (status == DELTAFS_OK && sync)
+        status = journal_sync(j, e);
+    if (status != DELTAFS_OK)
+        io_file_close(&j->file, error_ignored());
+    return status;
+}
+
 int journal_commit(struct journal *j, struct io *io, const char *path, uint64_t label, int sync, struct error *e)
 {
-    int is_new = !j->file.path, status = DELTAFS_OK;
+    int is_new = j->end == 0, status = DELTAFS_OK;
 
     if (j->used == j->end)
         return DELTAFS_OK;
-    if (is_new)
-        status = io_file_open(io, path, O_CREAT | O_EXCL | O_WRONLY, &j->file, e);
+    if (!j->file.path)
+        status = open_file(j, io, path, sync, e);
     if (status != DELTAFS_OK)
         return status;
     seal_group(j, label, sync);
@@ -347,14 +380,12 @@ int journal_close(struct journal *j, struct error *e)
     return status;
 }
 
-int journal_remove(struct journal *j, struct error *e)
+int journal_remove(struct journal *j, struct io *io, const char *path, struct error *e)
 {
-    int status = DELTAFS_OK;
+    int status = j->end > 0 ? io_unlink(io, path, e) : DELTAFS_OK;
 
-    if (j->file.path) {
-        status = io_unlink(j->file.io, j->file.path, e);
+    if (j->file.path)
         status = error_first(status, io_file_close(&j->file, error_after(status, e)));
-    }
     journal_clear(j);
     return status;
 }

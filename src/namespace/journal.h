@@ -1,10 +1,12 @@
 /* The journal of a table: what its writer has committed, and what is in no epoch of the table, or of its data, yet.
  *
  * A commit of a few names, and of the bytes of small files, appends one group to the journal and syncs that. When the
- * journal is full, or the writer closes the namespace, all that it has becomes an epoch of the data and one of the
- * table, with the label of the last group, and the journal is removed. A group whose label is not above that of the
- * table's last epoch is in the table, so whoever finds a journal that should have been removed leaves it out. A reader
- * reads the journal first and the table's MANIFEST then: so it misses no commit that was there as it began.
+ * journal is full, all that it has becomes an epoch of the data and one of the table, with the label of the last group,
+ * and the journal is removed. So it does when the writer closes the namespace, unless it is little: then the next
+ * writer of the table goes on with it. Otherwise a thousand commands that change one name each would leave a thousand
+ * epochs, and each of them costs every lookup a read. A group whose label is not above that of the table's last epoch
+ * is in the table, so whoever finds a journal that should have been removed leaves it out. A reader reads the journal
+ * first and the table's MANIFEST then: so it misses no commit that was there as it began.
  *
  * All of it is in memory. Groups are little: JOURNAL_GROUP_MAX bytes; a commit with more is an epoch at once. */
 #ifndef DELTAFS_NAMESPACE_JOURNAL_H
@@ -16,6 +18,8 @@
 
 #define JOURNAL_GROUP_MAX (256u << 10)
 #define JOURNAL_FULL      (2u << 20)
+#define JOURNAL_LEFT                                                                                                   \
+    (256u << 10) /* at most, by a writer that closes the namespace: readers read it with each opening */
 
 struct journal_record {
     uint64_t key;
@@ -70,10 +74,13 @@ static inline const uint8_t *journal_bytes(const struct journal *j, const struct
 int journal_put(struct journal *j, int kind, uint64_t key, const void *bytes, size_t size, struct error *e);
 /* Forget that group. */
 void journal_abort(struct journal *j);
-/* Append it to the file at `path`, which must not be there at first; with `sync`, it is durable then. */
+/* Append it to the file at `path`, which must not be there at first, or be the one that was read; with `sync`, it is
+ * durable then. */
 int journal_commit(struct journal *j, struct io *io, const char *path, uint64_t label, int sync, struct error *e);
-/* Close, after all of it has come into epochs, and remove the file. */
-int journal_remove(struct journal *j, struct error *e);
+/* Close, after all of it has come into epochs, and remove the file at `path`. */
+int journal_remove(struct journal *j, struct io *io, const char *path, struct error *e);
+/* Make the file durable. */
+int journal_sync(struct journal *j, struct error *e);
 /* Close, and leave the file. */
 int journal_close(struct journal *j, struct error *e);
 

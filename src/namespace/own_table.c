@@ -93,6 +93,7 @@ static int put_records(struct own_table *own, struct error *e)
         if (status != DELTAFS_OK || r->key <= own->data_label)
             continue;
         own->has_data = 1;
+        own->last_chunk = r->key > own->last_chunk ? r->key : own->last_chunk;
         status = error_of_call(deltafs_append(own->data, r->key, journal_bytes(j, r), r->size), e);
     }
     return status;
@@ -102,18 +103,20 @@ static int put_records(struct own_table *own, struct error *e)
  * chunks. */
 static int make_epochs(struct own_table *own, uint64_t data_label, uint64_t label, struct error *e)
 {
+    char path[PATH_ROOM];
     int status = own_table_commit_data(own, data_label, e);
 
     if (status == DELTAFS_OK)
         status = error_of_call(deltafs_epoch_end(own->dir, label), e);
     if (status == DELTAFS_OK)
-        status = journal_remove(&own->journal, e);
+        status = journal_remove(&own->journal, own->io, journal_path(path, own), e);
     own->has_failed |= status != DELTAFS_OK;
     return status;
 }
 
-/* The table's writer before this one may have died. */
-static int own_recover(struct own_table *own, struct error *e)
+/* What the writer before this one has left in the journal is put into the directories, and this one goes on with the
+ * journal. One of which all is in epochs is removed. */
+static int own_resume(struct own_table *own, struct error *e)
 {
     char path[PATH_ROOM];
     struct journal *j = &own->journal;
@@ -121,24 +124,21 @@ static int own_recover(struct own_table *own, struct error *e)
     int status = journal_read(j, own->io, journal_path(path, own), own->number, e);
 
     raise_label(own->dir, &label);
-    journal_drop(j, label);
-    if (status == DELTAFS_OK && j->last_label > 0) {
-        status = put_records(own, e);
-        if (status == DELTAFS_OK)
-            status = make_epochs(own, j->last_label, j->last_label, e);
-    }
-    if (status == DELTAFS_OK) {
+    if (status == DELTAFS_OK && j->last_label <= label) {
+        journal_fini(j);
         status = io_unlink(own->io, path, e);
         status = status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
     }
-    journal_fini(j);
+    if (status == DELTAFS_OK)
+        status = put_records(own, e);
     if (status == DELTAFS_OK)
         return status;
+    journal_fini(j);
     deltafs_close(own->data);
     deltafs_close(own->dir);
     own->dir = own->data = NULL;
-    own->has_data = own->has_failed = 0;
-    own->data_label = 0;
+    own->has_data = 0;
+    own->data_label = own->last_chunk = 0;
     return status;
 }
 
@@ -159,7 +159,7 @@ static int own_take(struct own_table *own, uint64_t random, struct error *e)
             continue;
         status = serial_open_directory(path, own->options, !is_gone, 0, &own->dir, e);
         if (status == DELTAFS_OK && !is_gone)
-            status = own_recover(own, e);
+            status = own_resume(own, e);
         if (status == DELTAFS_ERR_BUSY || status == DELTAFS_ERR_NOT_DELTAFS || status == DELTAFS_ERR_NOT_FOUND ||
             status == DELTAFS_ERR_EXISTS || status == DELTAFS_ERR_DAMAGED)
             status = DELTAFS_OK;
@@ -215,21 +215,10 @@ int own_table_open(struct own_table *own, struct io *io, const char *path, const
     raise_label(own->dir, label);
     if (own->data) /* it had chunks in the journal */
         raise_label(own->data, label);
+    if (own->journal.last_label > *label)
+        *label = own->journal.last_label;
     own->journal.table = own->number;
     return status;
-}
-
-int own_table_recover(struct io *io, const char *path, uint64_t number, const deltafs_options *given, struct error *e)
-{
-    char name[PATH_ROOM];
-    struct own_table own = {.path = path, .io = io, .number = number};
-    int status = own_options(&own, given, COPY_MEMORY, e);
-
-    if (status == DELTAFS_OK)
-        status = serial_open_directory(table_path(name, path, number, ""), own.options, 1, 0, &own.dir, e);
-    if (status == DELTAFS_OK)
-        status = own_recover(&own, e);
-    return error_first(status, own_table_close(&own, error_after(status, e)));
 }
 
 int own_table_create(struct own_table *own, struct io *io, const char *path, const deltafs_options *given,
@@ -348,17 +337,38 @@ static int close_directory(deltafs_dir *dir, struct error *e)
     return status == DELTAFS_ERR_UNCOMMITTED ? DELTAFS_OK : status;
 }
 
-/* A table that has got nothing stays: it cannot be removed without another writer taking it over just then. */
-int own_table_close(struct own_table *own, struct error *e)
+/* What is in the journal stays there if it has at most so many bytes. A table that has got nothing stays: it cannot be
+ * removed without another writer taking it over just then. */
+static int own_close(struct own_table *own, size_t left, struct error *e)
 {
     uint64_t label = own->journal.last_label;
-    int status = DELTAFS_OK;
+    int is_left = own->journal.end <= left, status = DELTAFS_OK;
 
-    if (label > 0 && !own->has_failed)
+    if (label > 0 && !own->has_failed && !is_left)
         status = make_epochs(own, label > own->last_chunk ? label : own->last_chunk + 1, label, e);
+    else if (label > 0 && deltafs_private_options_number(own->options, OPTION_SYNC) == SYNC_CLOSE)
+        status = journal_sync(&own->journal, e);
     status = error_first(status, journal_close(&own->journal, error_after(status, e)));
     status = error_first(status, close_directory(own->data, error_after(status, e)));
     status = error_first(status, close_directory(own->dir, error_after(status, e)));
     deltafs_options_destroy(own->options);
     return status;
+}
+
+int own_table_close(struct own_table *own, struct error *e)
+{
+    return own_close(own, JOURNAL_LEFT, e);
+}
+
+int own_table_recover(struct io *io, const char *path, uint64_t number, const deltafs_options *given, struct error *e)
+{
+    char name[PATH_ROOM];
+    struct own_table own = {.path = path, .io = io, .number = number};
+    int status = own_options(&own, given, COPY_MEMORY, e);
+
+    if (status == DELTAFS_OK)
+        status = serial_open_directory(table_path(name, path, number, ""), own.options, 1, 0, &own.dir, e);
+    if (status == DELTAFS_OK)
+        status = own_resume(&own, e);
+    return error_first(status, own_close(&own, 0, error_after(status, e)));
 }

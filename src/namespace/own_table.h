@@ -29,9 +29,9 @@ int own_table_open(struct own_table *own, struct io *io, const char *path, const
 /* The same, but always create one. */
 int own_table_create(struct own_table *own, struct io *io, const char *path, const deltafs_options *given,
                      uint64_t memory, struct error *e);
-/* Of a table whose writer has died, make epochs of the journal. The caller has the lease of the namespace. */
+/* Make epochs of the journal that a table's last writer has left. The caller has the lease of the namespace. */
 int own_table_recover(struct io *io, const char *path, uint64_t number, const deltafs_options *given, struct error *e);
-/* Close all. Returns the first error. */
+/* Close all; a little journal stays, see journal.h. Returns the first error. */
 int own_table_close(struct own_table *own, struct error *e);
 
 /* Open the data of the table, before the first chunk; *label is raised. */

@@ -99,6 +99,7 @@ static void fill(const char *path)
     ns[0] = open_ns(path, O_RDWR);
     CHECK_IS(deltafs_namespace_unlink(ns[0], "/gone"), DELTAFS_OK);
     close_ns(ns[0]);
+    make_epochs(path);
 }
 
 static void check_filled(deltafs_namespace *ns)

@@ -216,6 +216,7 @@ static void damaged_tables(void **state)
     (void)state;
     put_file(ns, "/f", "bytes");
     close_ns(ns);
+    make_epochs(path);
     CHECK_IS(count_tables(path, name), 1);
     const char *table = unit_path("damage/%s/00/p00000000.data", name);
     const char *data = unit_path("damage/%s.data/00/p00000000.data", name);

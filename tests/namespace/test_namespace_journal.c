@@ -324,6 +324,9 @@ static void beside_the_writer(void **state)
     CHECK_IS(epochs_of(path), 0);
     /* What was open before stays as it was, also when all becomes an epoch. */
     close_ns(ns);
+    CHECK_IS(epochs_of(path), 0);
+    check_names(path, O_RDONLY, "a", "two");
+    make_epochs(path);
     CHECK_IS(epochs_of(path), 1);
     CHECK(!unit_exists(journal_of(path)));
     CHECK_IS(deltafs_namespace_list_next(list, &entry), DELTAFS_OK);
@@ -357,7 +360,20 @@ static void die_writing(const char *path, int commits)
     CHECK(WIFEXITED(ended) && WEXITSTATUS(ended) == 0);
 }
 
-/* Whatever fails while a writer takes over the table of one that died, nothing that was committed is lost. */
+/* A new folder, in a commit of its own. */
+static int add_folder(const char *path)
+{
+    deltafs_namespace *ns = NULL;
+    int status = try_open(path, O_RDWR, "32M", &ns);
+
+    if (status != DELTAFS_OK)
+        return status;
+    status = deltafs_namespace_mkdir(ns, "/b", 0700);
+    int closed = deltafs_namespace_close(ns);
+    return status == DELTAFS_OK ? closed : status;
+}
+
+/* Whatever fails while a writer goes on with the table of one that died, nothing that was committed is lost. */
 static void writers_that_died(void **state)
 {
     const char *path = unit_path("died"), *copy = unit_path("copy");
@@ -373,19 +389,137 @@ static void writers_that_died(void **state)
         unit_copy(path, copy);
         unit_kth_begin_default(k, EIO);
         unit_kth_count(1);
-        int status = try_open(copy, O_RDWR, "32M", &ns);
-        int closed = status == DELTAFS_OK ? deltafs_namespace_close(ns) : status;
+        int status = add_folder(copy);
         unit_kth_count(0);
         has_failed = unit_kth_end();
-        CHECK(has_failed || closed == DELTAFS_OK);
-        check_names(copy, O_RDONLY, "1 2 3 a", "/3");
-        check_names(copy, O_RDWR, "1 2 3 a", "/3");
+        CHECK(has_failed || status == DELTAFS_OK);
+        ns = open_ns(copy, O_RDONLY);
+        const char *names = status == DELTAFS_OK || has(ns, "/b") ? "1 2 3 a b" : "1 2 3 a";
+        close_ns(ns);
+        check_names(copy, O_RDONLY, names, "/3");
+        check_names(copy, O_RDWR, names, "/3");
         CHECK(!has_failed || count_tables(copy, (char[32]){0}) <= 2);
         unit_remove(copy);
     }
     check_names(path, O_RDWR, "1 2 3 a", "/3");
+    CHECK_IS(epochs_of(path), 0);
+    CHECK(unit_exists(journal_of(path)));
+    make_epochs(path);
     CHECK_IS(epochs_of(path), 1);
     CHECK(!unit_exists(journal_of(path)));
+    check_names(path, O_RDWR, "1 2 3 a", "/3");
+}
+
+/* Each writer goes on with the journal of the one before. It becomes an epoch when it has JOURNAL_LEFT bytes. */
+static void one_after_the_other(void **state)
+{
+    enum { SESSIONS = 40, LINKS = 10 };
+    static char target[1001];
+    const char *path = unit_path("after");
+    char name[32];
+
+    (void)state;
+    memset(target, 't', sizeof target - 1);
+    close_ns(new_ns("after"));
+    for (int i = 0; i < SESSIONS; i++) {
+        deltafs_namespace *ns = open_ns(path, O_RDWR);
+        if (i > 0) {
+            snprintf(name, sizeof name, "/%d", i - 1);
+            check_file(ns, name, name);
+            CHECK_IS(deltafs_namespace_rename(ns, name, "/last"), DELTAFS_OK);
+            check_file(ns, "/last", name);
+        }
+        snprintf(name, sizeof name, "/%d", i);
+        put_file(ns, name, name);
+        for (int k = 0; k < LINKS; k++) {
+            snprintf(name, sizeof name, "/link%d.%d", i, k);
+            CHECK_IS(deltafs_namespace_symlink(ns, target, name), DELTAFS_OK);
+        }
+        close_ns(ns);
+        CHECK(epochs_of(path) <= (uint64_t)(i + 1) * LINKS * 1100 / JOURNAL_LEFT);
+    }
+    CHECK_IS(epochs_of(path), (uint64_t)SESSIONS * LINKS * 1100 / JOURNAL_LEFT);
+    CHECK(unit_exists(journal_of(path)));
+    for (int round = 0; round < 2; round++) {
+        deltafs_namespace *ns = open_ns(path, round == 0 ? O_RDONLY : O_RDWR);
+        check_file(ns, "/last", "/38");
+        check_file(ns, "/39", "/39");
+        for (int i = 0; i < SESSIONS * LINKS; i++) {
+            snprintf(name, sizeof name, "/link%d.%d", i / LINKS, i % LINKS);
+            CHECK_IS(stat_of(ns, name).size, 1000);
+        }
+        close_ns(ns);
+    }
+}
+
+/* The next writer truncates a commit that was interrupted, whatever there is of it, before its own. */
+static void interrupted_before(void **state)
+{
+    const char *path = unit_path("before"), *copy = unit_path("before2"), *journal;
+    deltafs_namespace *ns;
+    uint8_t *bytes, noise[5000];
+    size_t n, now;
+
+    (void)state;
+    close_ns(new_ns("before"));
+    die_writing(path, 2);
+    journal = journal_of(path);
+    bytes = unit_load(journal, &n);
+    memset(noise, 0x5a, sizeof noise);
+    bytes = realloc(bytes, n + sizeof noise);
+    memcpy(bytes + n, bytes, 10); /* as a commit begins */
+    memcpy(bytes + n + 10, noise, sizeof noise - 10);
+    unit_save(journal, bytes, n + sizeof noise);
+    free(bytes);
+    /* It does so just when this one reads. */
+    unit_copy(path, copy);
+    unit_io_begin();
+    unit_io_shrink(".journal", n);
+    check_names(copy, O_RDONLY, "1 2 a", "/2");
+    unit_io_end();
+    unit_remove(copy);
+    check_names(path, O_RDWR, "1 2 a", "/2");
+    ns = open_ns(path, O_RDWR);
+    CHECK_IS(deltafs_namespace_unlink(ns, "/1"), DELTAFS_OK);
+    close_ns(ns);
+    free(unit_load(journal, &now));
+    CHECK(now > n && now < n + 200);
+    check_names(path, O_RDONLY, "2 a", "/2");
+    check_names(path, O_RDWR, "2 a", "/2");
+}
+
+/* A journal is synced when its commits say so: before a commit that says that those in front of it are durable, and
+ * when the namespace is closed, with the option sync=close. */
+static void synced(void **state)
+{
+    static const char *const options[] = {"none", "close", "commit"};
+    const char *path = unit_path("synced");
+    deltafs_namespace *ns;
+    size_t before, n;
+
+    (void)state;
+    close_ns(new_ns("synced"));
+    for (int i = 0; i < 3; i++) {
+        deltafs_options *o = unit_options("memory", "32M", "threads", "0", "sync", options[i], NULL);
+        const char *names = i == 0 ? "a" : i == 1 ? "a b" : "a b";
+        unit_io_begin();
+        CHECK_IS(deltafs_namespace_open(path, O_RDWR, o, &ns), DELTAFS_OK);
+        deltafs_options_destroy(o);
+        if (i == 0)
+            put_file(ns, "/a", "text");
+        else
+            CHECK_IS(deltafs_namespace_mkdir(ns, i == 1 ? "/b" : "/c", 0700), DELTAFS_OK);
+        unit_io_fail(OP_SYNC, ".journal", 0, 1, EIO);
+        if (i < 2)
+            CHECK_IS(deltafs_namespace_commit(ns), DELTAFS_OK);
+        else
+            free(unit_load(journal_of(path), &before));
+        CHECK_IS(deltafs_namespace_close(ns), i == 0 ? DELTAFS_OK : DELTAFS_ERR_IO);
+        unit_io_end();
+        check_names(path, O_RDONLY, names, "text");
+    }
+    free(unit_load(journal_of(path), &n));
+    CHECK_IS(n, before);
 }
 
 /* An epoch of bytes that fails takes none with it that are in the journal. */
@@ -428,10 +562,11 @@ static void old_journal(void **state)
     die_writing(path, 2);
     journal = journal_of(path);
     bytes = unit_load(journal, &n);
-    check_names(path, O_RDWR, "1 2 a", "/2");
+    make_epochs(path);
     ns = open_ns(path, O_RDWR);
     CHECK_IS(deltafs_namespace_unlink(ns, "/1"), DELTAFS_OK);
     close_ns(ns);
+    make_epochs(path);
     CHECK_IS(deltafs_namespace_info(path, &before), DELTAFS_OK);
     unit_save(journal, bytes, n);
     free(bytes);
@@ -469,6 +604,7 @@ static void snapshots(void **state)
         check_names(path, O_RDONLY, "a new", "third");
         if (round == 0) {
             close_ns(ns);
+            make_epochs(path);
             CHECK_IS(epochs_of(path), 1);
         }
         if (round == 1)
@@ -501,6 +637,7 @@ static void services(void **state)
     CHECK_IS(deltafs_namespace_file_close(f), DELTAFS_OK);
     CHECK_IS(deltafs_namespace_unlink(ns, "/large"), DELTAFS_OK);
     close_ns(ns);
+    make_epochs(path);
     die_writing(path, 5);
     unit_copy(path, copy);
     CHECK_IS(deltafs_namespace_verify(path, NULL, NULL, &n), DELTAFS_OK);
@@ -601,12 +738,23 @@ static void many_commits(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(interrupted_commits), cmocka_unit_test(damaged_commits),   cmocka_unit_test(lookups),
-        cmocka_unit_test(journals_in_files),   cmocka_unit_test(hostile_commits),   cmocka_unit_test(failing_commits),
-        cmocka_unit_test(beside_the_writer),   cmocka_unit_test(writers_that_died), cmocka_unit_test(failed_data),
-        cmocka_unit_test(old_journal),         cmocka_unit_test(snapshots),         cmocka_unit_test(services),
-        cmocka_unit_test(damaged_journal),     cmocka_unit_test(many_commits)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(interrupted_commits),
+                                       cmocka_unit_test(damaged_commits),
+                                       cmocka_unit_test(lookups),
+                                       cmocka_unit_test(journals_in_files),
+                                       cmocka_unit_test(hostile_commits),
+                                       cmocka_unit_test(failing_commits),
+                                       cmocka_unit_test(beside_the_writer),
+                                       cmocka_unit_test(writers_that_died),
+                                       cmocka_unit_test(failed_data),
+                                       cmocka_unit_test(old_journal),
+                                       cmocka_unit_test(snapshots),
+                                       cmocka_unit_test(services),
+                                       cmocka_unit_test(damaged_journal),
+                                       cmocka_unit_test(many_commits),
+                                       cmocka_unit_test(one_after_the_other),
+                                       cmocka_unit_test(interrupted_before),
+                                       cmocka_unit_test(synced)};
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -1,7 +1,8 @@
-#include "unit_namespace.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
+#include "namespace/own_table.h"
+#include "unit_namespace.h"
 
 int try_open(const char *path, int flags, const char *memory, deltafs_namespace **out)
 {
@@ -121,6 +122,21 @@ unsigned count_tables(const char *path, char name[32])
         }
     closedir(d);
     return n;
+}
+
+void make_epochs(const char *path)
+{
+    struct io io = io_default();
+    char name[PATH_ROOM];
+    uint64_t *number;
+    size_t count;
+    struct error e;
+
+    CHECK_IS(tables_list(&io, path, &number, &count, &e), DELTAFS_OK);
+    for (size_t i = 0; i < count; i++)
+        if (access(table_path(name, path, number[i], TABLE_JOURNAL), F_OK) == 0)
+            CHECK_IS(own_table_recover(&io, path, number[i], NULL, &e), DELTAFS_OK);
+    free(number);
 }
 
 void remove_leases(const char *path)

@@ -24,6 +24,8 @@ const char *list_names(deltafs_namespace *ns, const char *path);
 unsigned count_names(const char *path, const char *begin);
 /* How many tables a namespace has; the name of one of them. */
 unsigned count_tables(const char *path, char name[32]);
+/* Make epochs of what closed writers have left in journals. */
+void make_epochs(const char *path);
 /* Remove the leases of readers, as if they could not have written them. */
 void remove_leases(const char *path);
 
