@@ -20,6 +20,7 @@ echo text >small
 "$deltafs" ns mkdir n:/d || fail "no folder"
 "$deltafs" cp large n:/d/large || fail "no file"
 "$deltafs" cp small n:/small || fail "no file"
+"$deltafs" snapshot gc n >out || fail "gc" # what is in the journal becomes epochs
 table=$(cd n && echo t????????????????)
 
 # again: a copy without damage, c.
@@ -130,6 +131,7 @@ says "PIN."
 finds 3 repair
 says "cannot be repaired: c/PIN."
 again
+expect 0 "$deltafs" ns mkdir c:/new
 expect 0 "$deltafs" ns compact c
 finds 0 verify
 finds 0 info --json
