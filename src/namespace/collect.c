@@ -1,6 +1,6 @@
 /* Collection: the bytes of files that neither the namespace as it is now, nor a pin needs, are removed.
  *
- * Nobody writes meanwhile, and journals that dead writers have left become epochs first: the collector takes the lease
+ * Nobody writes meanwhile, and journals that writers have left become epochs first: the collector takes the lease
  * of the namespace's folder, and then finds every table free; a writer takes its table first, and then finds the
  * folder's lease free. In the same way it keeps out who publishes. It begins only if no view is open (view.h). One that
  * is opened meanwhile finds what the namespace has now.
@@ -31,10 +31,15 @@
 
 #define COPY_LEAST 4 /* data is copied if at least this part of its chunks is not needed */
 #define COPY_NAME  ".new"
+#define RENEWALS   8 /* of the lease, while it would last */
+
+#define NANOSECONDS UINT64_C(1000000000)
 
 struct collection {
     struct snapshot_call *call;
     const char *path;
+    struct lease lease; /* of the folder */
+    uint64_t seconds;   /* that it counts for */
     struct tables tables;
     struct pins pins;
     uint64_t *pin_epoch; /* of each table of a pin, the label of the last epoch with something of it */
@@ -43,6 +48,26 @@ struct collection {
     size_t places, place_room;
     struct deltafs_namespace_collected *result;
 };
+
+/* While others may not see its lock, the lease must not become old. DELTAFS_ERR_BUSY if somebody else has it now. */
+static int keep_lease(struct collection *c)
+{
+    if (snapshot_time() / NANOSECONDS - c->lease.own.renewed < c->seconds / RENEWALS)
+        return DELTAFS_OK;
+    return lease_renew(&c->lease, NULL, &c->call->error);
+}
+
+/* After an error with the bytes of a file. Returns the status. */
+static int explain_lost(struct collection *c, int status)
+{
+    struct error *e = &c->call->error;
+
+    if (status != DELTAFS_ERR_DAMAGED)
+        return status;
+    return error_set(e, status,
+                     "%s; 'deltafs verify %s' names the file: remove it, or withdraw the snapshot that has it", e->text,
+                     c->path);
+}
 
 /* ---- Places ---- */
 
@@ -143,7 +168,7 @@ static int note_versions(struct collection *c)
         const struct inode *i = &v->entry.inode;
         if (i->type != ENTRY_FILE || i->size == 0 || !is_own(c, i->data.table) || !is_needed(c, v))
             continue;
-        status = tables_each_place(&c->tables, i, add_place, c, &c->call->error);
+        status = explain_lost(c, tables_each_place(&c->tables, i, add_place, c, &c->call->error));
     }
     return status;
 }
@@ -153,14 +178,34 @@ static int find_needed(struct collection *c)
     struct error *e = &c->call->error;
     int status = all_records_open(&c->records, &c->tables, e);
 
-    while (status == DELTAFS_OK && (status = all_records_next(&c->records, e)) == DELTAFS_OK && c->records.versions > 0)
+    while (status == DELTAFS_OK && (status = all_records_next(&c->records, e)) == DELTAFS_OK &&
+           c->records.versions > 0) {
         status = note_versions(c);
+        if (status == DELTAFS_OK)
+            status = keep_lease(c);
+    }
     all_records_close(&c->records);
     sort_places(c);
     return status;
 }
 
 /* ---- Removing ---- */
+
+static int copy_chunk(struct collection *c, deltafs_dir *from, uint64_t key, deltafs_dir *to)
+{
+    struct error *e = &c->call->error;
+    deltafs_records *records = NULL;
+    int status = error_of_call(deltafs_get(from, key, NULL, &records), e);
+
+    if (status == DELTAFS_ERR_NOT_FOUND)
+        status = error_set(e, DELTAFS_ERR_DAMAGED, "%s: the bytes of a file, with the key %llu, are missing", c->path,
+                           (unsigned long long)key);
+    status = explain_lost(c, status);
+    if (status == DELTAFS_OK)
+        status = error_of_call(deltafs_append(to, key, records->record[0].value, records->record[0].size), e);
+    deltafs_records_destroy(records);
+    return status == DELTAFS_OK ? keep_lease(c) : status;
+}
 
 /* Copy chunks with these places to new data, in one epoch. */
 static int copy_chunks(struct collection *c, deltafs_dir *from, const struct entry_id *place, size_t count,
@@ -173,17 +218,8 @@ static int copy_chunks(struct collection *c, deltafs_dir *from, const struct ent
 
     if (status == DELTAFS_OK)
         status = own_table_create_data(path, c->call->options, &to, e);
-    for (size_t i = 0; i < count && status == DELTAFS_OK; i++) {
-        deltafs_records *records = NULL;
-        status = error_of_call(deltafs_get(from, place[i].number, NULL, &records), e);
-        if (status == DELTAFS_ERR_NOT_FOUND)
-            status = error_set(e, DELTAFS_ERR_DAMAGED, "%s: the bytes of a file, with the key %llu, are missing", path,
-                               (unsigned long long)place[i].number);
-        if (status == DELTAFS_OK)
-            status = error_of_call(
-                deltafs_append(to, place[i].number, records->record[0].value, records->record[0].size), e);
-        deltafs_records_destroy(records);
-    }
+    for (size_t i = 0; i < count && status == DELTAFS_OK; i++)
+        status = copy_chunk(c, from, place[i].number, to);
     if (status == DELTAFS_OK)
         status = error_of_call(deltafs_epoch_end(to, label), e);
     int closed = error_of_call(deltafs_close(to), error_after(status, e));
@@ -257,13 +293,17 @@ static int collect_tables(struct collection *c)
     char path[PATH_ROOM];
     int status = DELTAFS_OK;
 
-    for (size_t i = 0; i < c->tables.count && status == DELTAFS_OK; i++)
+    for (size_t i = 0; i < c->tables.count && status == DELTAFS_OK; i++) {
         status = collect_data(c, table_path(path, c->path, c->tables.table[i].number, TABLE_DATA),
                               c->tables.table[i].number);
+        if (status == DELTAFS_OK)
+            status = keep_lease(c);
+    }
     return status;
 }
 
-/* Copies and removals that were interrupted. */
+/* Copies and removals that were interrupted, and what a compaction had not put into effect: its table is that of a
+ * writer, so none is at work. */
 static int remove_rest(struct collection *c)
 {
     static const char copy[] = TABLE_DATA COPY_NAME;
@@ -276,8 +316,11 @@ static int remove_rest(struct collection *c)
         const char *name = (const char *)names.buffer.bytes + at;
         size_t n = strlen(name);
         int is_copy = name[0] == 't' && n == digits + strlen(copy) && strcmp(name + digits, copy) == 0;
+        io_path_in(path, c->path, "%s", name);
         if (is_copy || dir_is_being_removed(name))
-            status = dir_remove_own(io_path_in(path, c->path, "%s", name), &c->call->error);
+            status = dir_remove_own(path, &c->call->error);
+        else if (compacted_is_aside(name))
+            status = io_unlink(&c->call->io, path, &c->call->error);
         at += n + 1;
     }
     buffer_fini(&names.buffer);
@@ -339,20 +382,20 @@ static int remove_compacted(struct collection *c)
 /* With the lease of the folder: whether a table is being written. */
 static int check_writers(struct collection *c)
 {
-    uint64_t seconds = deltafs_private_options_number(c->call->options, OPTION_LEASE), *number = NULL;
     char path[PATH_ROOM];
+    uint64_t *number = NULL;
     size_t count = 0;
     int status = tables_list(&c->call->io, c->path, &number, &count, &c->call->error);
 
     for (size_t i = 0; i < count && status == DELTAFS_OK; i++)
-        if (lease_may_be_held(&c->call->io, table_path(path, c->path, number[i], ""), seconds))
+        if (lease_may_be_held(&c->call->io, table_path(path, c->path, number[i], ""), c->seconds))
             status = error_set(&c->call->error, DELTAFS_ERR_BUSY,
                                "%s: a process writes to the namespace; collect when that has ended", path);
     free(number);
     return status;
 }
 
-/* Journals that dead writers have left. */
+/* Journals that writers have left. */
 static int recover_tables(struct collection *c)
 {
     struct io *io = &c->call->io;
@@ -378,8 +421,7 @@ static int collect(struct collection *c)
     if (status == DELTAFS_OK)
         status = pins_read(&c->call->io, c->path, &c->pins, &c->call->error);
     if (status == DELTAFS_OK)
-        status = views_check(&c->call->io, c->path, deltafs_private_options_number(c->call->options, OPTION_LEASE),
-                             &c->call->error);
+        status = views_check(&c->call->io, c->path, c->seconds, &c->call->error);
     if (status == DELTAFS_OK)
         status = remove_rest(c);
     c->result->pins = c->pins.pins;
@@ -404,24 +446,26 @@ static int collect(struct collection *c)
 
 static int collect_alone(struct collection *c)
 {
-    struct lease lease = {.file.fd = -1};
     struct head head;
     struct error *e = &c->call->error;
     int status = head_read(&c->call->io, c->path, &head, e);
 
     layers_fini(&head.below);
     if (status == DELTAFS_OK)
-        status = lease_take(&lease, &c->call->io, c->path,
-                            deltafs_private_options_number(c->call->options, OPTION_LEASE), 0, e);
+        status = lease_take(&c->lease, &c->call->io, c->path, c->seconds, 0, e);
     if (status != DELTAFS_OK)
         return status;
     status = collect(c);
-    return error_first(status, lease_drop(&lease, error_after(status, e)));
+    return error_first(status, lease_drop(&c->lease, error_after(status, e)));
 }
 
 static int collect_path(struct snapshot_call *call, const char *path, void *result)
 {
-    struct collection c = {.call = call, .path = path, .result = result};
+    struct collection c = {.call = call,
+                           .path = path,
+                           .lease.file.fd = -1,
+                           .seconds = deltafs_private_options_number(call->options, OPTION_LEASE),
+                           .result = result};
     int status = collect_alone(&c);
 
     pins_fini(&c.pins);

@@ -56,6 +56,14 @@ static void note_epochs(deltafs_namespace *ns)
     recent_clear(&ns->recent);
 }
 
+int ns_end_journal(deltafs_namespace *ns, struct error *e)
+{
+    int status = own_table_end_journal(&ns->own, e);
+
+    note_epochs(ns);
+    return status;
+}
+
 /* Put the changes of this part into the own table. Afterwards no name is changed, but for those of COMMIT_ADDED, which
  * COMMIT_REMOVED goes through again. */
 static int commit_names(deltafs_namespace *ns, enum commit_part part)

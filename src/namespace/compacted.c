@@ -119,6 +119,11 @@ static int write_lines(struct io_file *file, const struct compacted *c, int sync
     return status == DELTAFS_OK && sync ? io_file_sync(file, e) : status;
 }
 
+int compacted_is_aside(const char *name)
+{
+    return strncmp(name, NAME_ASIDE, strlen(NAME_ASIDE)) == 0;
+}
+
 int compacted_write(struct io *io, const char *path, const struct compacted *c, int sync, struct error *e)
 {
     char name[PATH_ROOM], aside[PATH_ROOM], text[UUID_TEXT_SIZE];

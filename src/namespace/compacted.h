@@ -27,6 +27,8 @@ int compacted_has_changed(struct io *io, const char *path, const uint8_t uuid[16
 uint64_t compacted_limit(const struct compacted *c, uint64_t number);
 /* Add a table, before writing; in any order. */
 int compacted_add(struct compacted *c, uint64_t number, uint64_t limit, struct error *e);
+/* Whether a file has the name under which COMPACTED is written first. */
+int compacted_is_aside(const char *name);
 int compacted_write(struct io *io, const char *path, const struct compacted *c, int sync, struct error *e);
 
 #endif

@@ -213,6 +213,8 @@ int ns_check_empty(deltafs_namespace *ns, struct walk *w, const struct found *f,
 /* Commit all that was changed; or the bytes of files only, so that they can be read. */
 int ns_commit(deltafs_namespace *ns);
 int ns_commit_data(deltafs_namespace *ns);
+/* What is in the journal comes into epochs, and so does each commit from now on. */
+int ns_end_journal(deltafs_namespace *ns, struct error *e);
 /* Commit names only: all that was changed, or in two commits, first what was added and then what was removed. */
 enum commit_part { COMMIT_ALL, COMMIT_ADDED, COMMIT_REMOVED };
 int ns_commit_names(deltafs_namespace *ns, enum commit_part part);

@@ -337,16 +337,36 @@ static int close_directory(deltafs_dir *dir, struct error *e)
     return status == DELTAFS_ERR_UNCOMMITTED ? DELTAFS_OK : status;
 }
 
+/* Epochs of all that is in the journal. */
+static int end_journal(struct own_table *own, struct error *e)
+{
+    uint64_t label = own->journal.last_label;
+
+    if (label == 0 || own->has_failed)
+        return DELTAFS_OK;
+    return make_epochs(own, label > own->last_chunk ? label : own->last_chunk + 1, label, e);
+}
+
+int own_table_end_journal(struct own_table *own, struct error *e)
+{
+    int status = end_journal(own, e);
+
+    status = error_first(status, journal_close(&own->journal, error_after(status, e)));
+    status = error_first(status, close_directory(own->data, error_after(status, e)));
+    own->data = NULL;
+    own->has_journal = 0;
+    return status;
+}
+
 /* What is in the journal stays there if it has at most so many bytes. A table that has got nothing stays: it cannot be
  * removed without another writer taking it over just then. */
 static int own_close(struct own_table *own, size_t left, struct error *e)
 {
-    uint64_t label = own->journal.last_label;
-    int is_left = own->journal.end <= left, status = DELTAFS_OK;
+    int status = DELTAFS_OK;
 
-    if (label > 0 && !own->has_failed && !is_left)
-        status = make_epochs(own, label > own->last_chunk ? label : own->last_chunk + 1, label, e);
-    else if (label > 0 && deltafs_private_options_number(own->options, OPTION_SYNC) == SYNC_CLOSE)
+    if (own->journal.end > left)
+        status = end_journal(own, e);
+    else if (own->journal.end > 0 && deltafs_private_options_number(own->options, OPTION_SYNC) == SYNC_CLOSE)
         status = journal_sync(&own->journal, e);
     status = error_first(status, journal_close(&own->journal, error_after(status, e)));
     status = error_first(status, close_directory(own->data, error_after(status, e)));

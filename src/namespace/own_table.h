@@ -31,6 +31,8 @@ int own_table_create(struct own_table *own, struct io *io, const char *path, con
                      uint64_t memory, struct error *e);
 /* Make epochs of the journal that a table's last writer has left. The caller has the lease of the namespace. */
 int own_table_recover(struct io *io, const char *path, uint64_t number, const deltafs_options *given, struct error *e);
+/* Make epochs of what is in the journal, close the data, and use no journal from now on. */
+int own_table_end_journal(struct own_table *own, struct error *e);
 /* Close all; a little journal stays, see journal.h. Returns the first error. */
 int own_table_close(struct own_table *own, struct error *e);
 

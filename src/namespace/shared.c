@@ -607,6 +607,9 @@ int deltafs_private_namespace_share(deltafs_namespace *store, const struct colle
                          "%s: is on snapshots that were merged by the policy first or last, and cannot be shared; use "
                          "mode private, or merge them by newest",
                          store->path);
+    int status = ns_end_journal(store, e); /* a commit of all ranks is an epoch */
+    if (status != DELTAFS_OK)
+        return status;
     struct shared *s = calloc(1, sizeof *s);
     deltafs_namespace *client = malloc(sizeof *client);
 
@@ -615,7 +618,6 @@ int deltafs_private_namespace_share(deltafs_namespace *store, const struct colle
         free(client);
         return error_no_memory(e, sizeof *s + sizeof *client, "a namespace");
     }
-    store->own.has_journal = 0; /* a commit of all ranks is an epoch */
     *s = (struct shared){.store = store,
                          .client = client,
                          .transport = transport,
@@ -623,7 +625,7 @@ int deltafs_private_namespace_share(deltafs_namespace *store, const struct colle
                          .group = *group,
                          .table = table,
                          .first_stamp = first_stamp};
-    int status = client_init(client, s, e);
+    status = client_init(client, s, e);
     if (status != DELTAFS_OK) {
         client_return(client);
         ns_free(client, error_ignored());

@@ -1,8 +1,10 @@
 /* Collection frees what it should and keeps what it must: several writers, each with a table, overwrite files again and
  * again; snapshots are published and withdrawn, tables compacted, and all is collected. After each collection every
  * snapshot has its bytes, and the data of each table has the chunks that a view has, and at most a quarter more. */
+#include <errno.h>
 #include <fcntl.h>
 #include "namespace/namespace.h"
+#include "unit_io.h"
 #include "unit_namespace.h"
 
 #define WRITERS   3
@@ -188,9 +190,102 @@ static int setup(void **state)
     return rc;
 }
 
+/* ---- What keeps a collection from its end ---- */
+
+/* A file that stays, and one whose bytes are to be collected. */
+static const char *new_garbage(const char *name)
+{
+    const char *path = unit_path("%s", name);
+    deltafs_namespace *ns = new_ns(name);
+
+    write_file(ns, 0, 4);
+    close_ns(ns);
+    make_epochs(path);
+    ns = open_ns(path, O_RDWR);
+    write_file(ns, 1, 8);
+    CHECK_IS(deltafs_namespace_unlink(ns, "/f1"), DELTAFS_OK);
+    write_file(ns, 2, 1);
+    close_ns(ns);
+    make_epochs(path);
+    return path;
+}
+
+/* A deltafs_damage_fn. */
+static void find_name(int status, const char *message, void *is_named)
+{
+    (void)status;
+    *(int *)is_named |= strstr(message, ":/f0: ") != NULL;
+}
+
+/* With a chunk that is lost there is a way out, which the message names. */
+static void lost_chunk(void **state)
+{
+    const char *path = new_garbage("lost");
+    struct deltafs_namespace_collected c = {.struct_size = sizeof c};
+    deltafs_namespace *ns;
+    int is_named = 0;
+    char name[32];
+
+    (void)state;
+    CHECK_IS(count_tables(path, name), 1);
+    unit_poke(unit_path("lost/%s" TABLE_DATA "/00/p00000000.data", name), 1000, 0xff);
+    unit_poke(unit_path("lost/%s" TABLE_DATA "/00/p00000000.data", name), 1001, 0);
+    for (int i = 0; i < 2; i++) {
+        CHECK_IS(deltafs_namespace_collect(path, &c), DELTAFS_ERR_DAMAGED);
+        assert_non_null(strstr(deltafs_errmsg(NULL), "'deltafs verify "));
+        assert_non_null(strstr(deltafs_errmsg(NULL), "names the file: remove it"));
+    }
+    CHECK_IS(deltafs_namespace_verify(path, find_name, &is_named, NULL), DELTAFS_ERR_DAMAGED);
+    CHECK(is_named);
+    ns = open_ns(path, O_RDWR);
+    CHECK_IS(deltafs_namespace_unlink(ns, "/f0"), DELTAFS_OK);
+    close_ns(ns);
+    CHECK_IS(deltafs_namespace_collect(path, &c), DELTAFS_OK);
+    CHECK(c.bytes_after < 10000);
+    CHECK_IS(deltafs_namespace_verify(path, NULL, NULL, NULL), DELTAFS_OK);
+}
+
+/* While it works it renews its lease, and stops when that cannot be written. */
+static void renews(void **state)
+{
+    const char *path = new_garbage("renews");
+    uint64_t k = 0;
+    int status;
+
+    (void)state;
+    setenv("DELTAFS_LEASE", "1", 1);
+    do {
+        unit_io_begin();
+        unit_io_fail(OP_WRITE, "/renews/LEASE", k++, 1, EIO);
+        status = deltafs_namespace_collect(path, NULL);
+        CHECK(status == DELTAFS_OK || (status == DELTAFS_ERR_IO && unit_io_failures() == 1));
+        unit_io_fail(OP_WRITE, "/renews/LEASE", 0, 0, EIO);
+        unit_io_end();
+    } while (status != DELTAFS_OK);
+    unsetenv("DELTAFS_LEASE");
+    CHECK(k > 4); /* taking it, for each name, each chunk, each table */
+    CHECK_IS(deltafs_namespace_verify(path, NULL, NULL, NULL), DELTAFS_OK);
+}
+
+/* What a killed compaction has left. */
+static void old_compaction(void **state)
+{
+    const char *path = new_garbage("old");
+    const char *aside = unit_path("old/.COMPACTED.01234567-89ab-cdef-0123-456789abcdef");
+
+    (void)state;
+    unit_save(aside, "half", 4);
+    CHECK_IS(deltafs_namespace_collect(path, NULL), DELTAFS_OK);
+    CHECK(!unit_exists(aside));
+    CHECK_IS(deltafs_namespace_compact(path, NULL), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_collect(path, NULL), DELTAFS_OK);
+    CHECK(unit_exists(unit_path("old/COMPACTED")));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(frees_and_keeps)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(frees_and_keeps), cmocka_unit_test(lost_chunk),
+                                       cmocka_unit_test(renews), cmocka_unit_test(old_compaction)};
 
     return cmocka_run_group_tests(tests, setup, unit_teardown) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
