@@ -91,6 +91,7 @@ static void batches(void **state)
     for (unsigned i = 0; i < FILES; i++)
         put_number(ns, i, 1);
     close_ns(ns);
+    make_epochs(unit_path("batches"));
     check_batches(unit_path("batches"), "32M", FILES, 1, 1);
     check_batches(unit_path("batches"), "8M", FILES, 2, 3);
 }
@@ -112,6 +113,7 @@ static void changes(void **state)
     for (unsigned i = 0; i < FILES; i += 3)
         put_number(ns, i, version[i] = 2);
     close_ns(ns);
+    make_epochs(unit_path("changes"));
     ns = open_ns(unit_path("changes"), O_RDWR);
     deltafs_namespace *other = open_ns(unit_path("changes"), O_RDWR); /* with a table of its own */
     for (unsigned i = 0; i < FILES; i += 5)
@@ -224,6 +226,7 @@ static void damages(void **state)
         for (unsigned i = 0; i < FILES; i++)
             put_number(ns, i, version);
         close_ns(ns);
+        make_epochs(path);
         ns = open_ns(path, O_RDWR);
     }
     close_ns(ns);
