@@ -74,12 +74,12 @@ int unit_setup(void **state)
     const char *tmp = getenv("TMPDIR");
 
     (void)state;
-    for (char **v = environ; *v; v++) {
+    for (char **v = environ; *v;) {
         char name[64];
-        if (strncmp(*v, "DELTAFS_", 8) == 0 && sscanf(*v, "%63[^=]", name) == 1) {
+        int is_ours = strncmp(*v, "DELTAFS_", 8) == 0 && sscanf(*v, "%63[^=]", name) == 1;
+        if (is_ours)
             unsetenv(name);
-            v = environ;
-        }
+        v = is_ours ? environ : v + 1;
     }
     snprintf(unit_folder, sizeof unit_folder, "%s/deltafs-unit.XXXXXX", tmp ? tmp : "/tmp");
     unit_owner = getpid();

@@ -101,8 +101,11 @@ for _ in range(16):
 END_OF_PYTHON
 while read -r where; do
     for fields in w n; do
-        "$deltafs" select plain --where "$where" --fields $fields --format csv >wanted
-        "$deltafs" select all --where "$where" --fields $fields --format csv >got
+        "$deltafs" select plain --where "$where" --fields $fields --format csv >wanted 2>err
+        code=$?
+        [ $code -le 1 ] || fail "select: $where: $(cat err)" # 1: no records
+        "$deltafs" select all --where "$where" --fields $fields --format csv >got 2>err
+        [ $? -eq $code ] || fail "other exit code than $code: $where: $(cat err)"
         same wanted got "$where, $fields"
     done
 done <conditions
