@@ -2,13 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/coding.h"
-#include "base/number.h"
+#include "directory/format/planes.h"
+#include "directory/write/sort.h"
 
-#define AHEAD      8 /* groups */
-#define CACHE_LINE 64
+#define AHEAD 8 /* groups */
 
 struct batch_group {
-    struct entry_id place; /* of the bytes of its first entry, if that is a file */
     uint32_t hash, count;
     size_t at;
 };
@@ -59,12 +58,16 @@ void group_settle(struct group *g)
 void list_batch_fini(struct list_batch *b)
 {
     buffer_fini(&b->bytes);
+    buffer_fini(&b->place);
+    buffer_fini(&b->sorted);
+    buffer_fini(&b->scratch);
     free(b->group);
 }
 
 void list_batch_clear(struct list_batch *b)
 {
     b->used = b->count = b->next = 0;
+    b->order = NULL;
     b->error.status = DELTAFS_OK;
 }
 
@@ -75,10 +78,12 @@ int list_batch_add(struct list_batch *b, const struct group *g, struct error *e)
 
     if (status == DELTAFS_OK)
         status = buffer_reserve(&b->bytes, b->used + bytes, "a list of a folder", e);
+    if (status == DELTAFS_OK)
+        status = buffer_reserve(&b->place, (b->count + 1) * sizeof(uint64_t), "a list of a folder", e);
     if (status != DELTAFS_OK)
         return status;
-    b->group[b->count++] = (struct batch_group){
-        .place = g->member[0].entry.inode.data, .hash = g->hash, .count = (uint32_t)g->count, .at = b->used};
+    ((uint64_t *)(void *)b->place.bytes)[b->count] = g->member[0].entry.inode.data.number;
+    b->group[b->count++] = (struct batch_group){.hash = g->hash, .count = (uint32_t)g->count, .at = b->used};
     for (const struct member *m = g->member, *end = m + g->count; m < end; m++) {
         put_u32(b->bytes.bytes + b->used, (uint32_t)m->size);
         memcpy(b->bytes.bytes + b->used + sizeof(uint32_t), g->bytes.bytes + m->at, m->size);
@@ -89,27 +94,32 @@ int list_batch_add(struct list_batch *b, const struct group *g, struct error *e)
 
 size_t list_batch_size(const struct list_batch *b)
 {
-    return b->used + b->count * sizeof *b->group;
-}
-
-static int compare_groups(const void *a, const void *b)
-{
-    const struct batch_group *x = a, *y = b;
-
-    return compare_two(x->place.table, y->place.table, x->place.number, y->place.number);
+    return b->used + b->count * (sizeof *b->group + 3 * sizeof(uint64_t));
 }
 
 void list_batch_sort(struct list_batch *b)
 {
-    if (b->count > 0)
-        qsort(b->group, b->count, sizeof *b->group, compare_groups);
+    static const struct sort_partitions one = {.count = 1};
+    const struct sort_input in = {.count = (uint32_t)b->count, .keys = (const uint64_t *)(const void *)b->place.bytes};
+    size_t bytes = b->count * sizeof(uint64_t) + PLANES_SLACK;
+
+    if (b->count == 0 || buffer_reserve(&b->sorted, bytes, "a list of a folder", error_ignored()) != DELTAFS_OK ||
+        buffer_reserve(&b->scratch, bytes, "a list of a folder", error_ignored()) != DELTAFS_OK)
+        return;
+    uint64_t *sorted = (uint64_t *)(void *)b->sorted.bytes, *scratch = (uint64_t *)(void *)b->scratch.bytes;
+    b->order = sort_records(&in, &one, sorted, scratch).order;
+}
+
+static const struct batch_group *group_at(const struct list_batch *b, size_t i)
+{
+    return &b->group[b->order ? b->order[i] : i];
 }
 
 int list_batch_prefetch(const struct list_batch *b, uint32_t *hash)
 {
     if (b->count - b->next <= AHEAD)
         return 0;
-    const struct batch_group *g = &b->group[b->next + AHEAD];
+    const struct batch_group *g = group_at(b, b->next + AHEAD);
     const uint8_t *p = b->bytes.bytes + g->at;
     __builtin_prefetch(p);
     __builtin_prefetch(p + CACHE_LINE);
@@ -124,7 +134,7 @@ int list_batch_take(struct list_batch *b, struct group *out, struct error *e)
     group_clear(out, 0);
     if (b->next == b->count)
         return DELTAFS_OK;
-    const struct batch_group *g = &b->group[b->next++];
+    const struct batch_group *g = group_at(b, b->next++);
     const uint8_t *p = b->bytes.bytes + g->at;
     group_clear(out, g->hash);
     for (uint32_t i = 0; i < g->count && status == DELTAFS_OK; i++) {

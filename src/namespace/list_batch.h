@@ -36,8 +36,10 @@ struct list_batch {
     size_t used;
     struct batch_group *group;
     size_t count, room;
-    size_t next;        /* group that is taken next */
-    struct error error; /* that came behind them */
+    struct buffer place, sorted, scratch; /* uint64_t: of each group the place of its first file's bytes */
+    const uint32_t *order;                /* the groups, if they are sorted; else NULL */
+    size_t next;                          /* place there of the one that is taken next */
+    struct error error;                   /* that came behind them */
 };
 
 void list_batch_fini(struct list_batch *b);
@@ -46,7 +48,7 @@ void list_batch_clear(struct list_batch *b);
 int list_batch_add(struct list_batch *b, const struct group *g, struct error *e);
 /* Bytes that it takes. */
 size_t list_batch_size(const struct list_batch *b);
-/* Order the groups by the places of their files' bytes. */
+/* Order the groups by the places of their files' bytes, if there is memory; those of each table are then in order. */
 void list_batch_sort(struct list_batch *b);
 /* The hash of a group that is taken soon, which is then in the processor's cache. Returns 0 if there is none. */
 int list_batch_prefetch(const struct list_batch *b, uint32_t *hash);

@@ -79,21 +79,19 @@ static void stream_fini(struct stream *s)
 
 /* ---- The heap ---- */
 
-static int ordered_is_less(const struct ordered *o, size_t a, size_t b)
+static int item_is_less(const struct heap_item *a, const struct heap_item *b)
 {
-    uint64_t x = stream_record(&o->stream[a])->key, y = stream_record(&o->stream[b])->key;
-
-    return x < y || (x == y && a < b);
+    return a->key < b->key || (a->key == b->key && a->stream < b->stream);
 }
 
 /* The stream at place `i` has another record than before: restore the order below it. */
 static void heap_sink(struct ordered *o, size_t i)
 {
-    size_t moved = o->heap[i];
+    struct heap_item moved = o->heap[i];
 
     for (size_t child = 2 * i + 1; child < o->heap_count; child = 2 * i + 1) {
-        child += child + 1 < o->heap_count && ordered_is_less(o, o->heap[child + 1], o->heap[child]);
-        if (!ordered_is_less(o, o->heap[child], moved))
+        child += child + 1 < o->heap_count && item_is_less(&o->heap[child + 1], &o->heap[child]);
+        if (!item_is_less(&o->heap[child], &moved))
             break;
         o->heap[i] = o->heap[child];
         i = child;
@@ -111,7 +109,7 @@ static int ordered_add(struct ordered *o, struct part_reader *p, const struct se
         struct stream *stream = realloc(o->stream, n * sizeof *stream);
         if (stream)
             o->stream = stream;
-        size_t *heap = realloc(o->heap, n * sizeof *heap);
+        struct heap_item *heap = realloc(o->heap, n * sizeof *heap);
         if (heap)
             o->heap = heap;
         if (!stream || !heap)
@@ -178,7 +176,7 @@ static int ordered_begin_epoch(struct ordered *o, struct error *e)
             s->scan.index_window.ahead = ahead;
         status = stream_fill(s, share, e);
         if (s->count > 0)
-            o->heap[o->heap_count++] = i;
+            o->heap[o->heap_count++] = (struct heap_item){stream_record(s)->key, i};
     }
     for (size_t i = o->heap_count / 2; i-- > 0;)
         heap_sink(o, i);
@@ -188,7 +186,7 @@ static int ordered_begin_epoch(struct ordered *o, struct error *e)
 /* Let go of the least record. */
 static int ordered_advance(struct ordered *o, struct error *e)
 {
-    struct stream *s = &o->stream[o->heap[0]];
+    struct stream *s = &o->stream[o->heap[0].stream];
     int status = DELTAFS_OK;
 
     stream_advance(s);
@@ -196,6 +194,8 @@ static int ordered_advance(struct ordered *o, struct error *e)
         status = stream_fill(s, ordered_share(o), e);
     if (s->count == 0)
         o->heap[0] = o->heap[--o->heap_count];
+    else
+        o->heap[0].key = stream_record(s)->key;
     if (o->heap_count > 1 && status == DELTAFS_OK)
         heap_sink(o, 0);
     return status;
@@ -232,7 +232,7 @@ int ordered_next(struct ordered *o, const struct deltafs_record **out, struct er
         o->epoch = o->end;
     }
     o->is_given = o->heap_count > 0;
-    *out = o->is_given ? stream_record(&o->stream[o->heap[0]]) : NULL;
+    *out = o->is_given ? stream_record(&o->stream[o->heap[0].stream]) : NULL;
     return status;
 }
 

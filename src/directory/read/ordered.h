@@ -7,6 +7,12 @@
 
 struct stream;
 
+/* A stream's number, and the key of its next record. */
+struct heap_item {
+    uint64_t key;
+    size_t stream;
+};
+
 struct ordered {
     struct reader *reader;
     struct damages damages;
@@ -17,7 +23,7 @@ struct ordered {
     uint8_t *is_lost;    /* of each partition: it cannot be opened, and that has been reported */
     struct stream *stream;
     size_t streams, streams_most; /* of the epochs that are read; and those that have memory */
-    size_t *heap;                 /* numbers of streams that have records, the least one's first */
+    struct heap_item *heap;       /* the streams that have records, the least one's first */
     size_t heap_count;
     int is_given; /* the least record was handed out */
 };
