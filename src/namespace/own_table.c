@@ -293,7 +293,8 @@ int own_table_commit_data(struct own_table *own, uint64_t label, struct error *e
 {
     if (!own->has_data)
         return DELTAFS_OK;
-    journal_abort(&own->journal); /* it has chunks only so far */
+    /* The chunks of the group are in this epoch; entries, if it has any, come into the next one of the table. */
+    journal_abort(&own->journal);
     own->has_data = 0;
     own->data_label = label;
     int status = error_of_call(deltafs_epoch_end(own->data, label), e);
