@@ -19,8 +19,8 @@
  *  - Changes are in memory until deltafs_namespace_commit or deltafs_namespace_close. When half of the option memory is
  *    used up, the library commits by itself. The bytes of a file are stored when it is closed, and while it is written
  *    if it is large.
- *  - After a commit that failed, nothing can be changed or committed by this handle (its calls return that error). What
- *    was committed before is safe.
+ *  - After a commit that failed, nothing can be changed, committed or listed by this handle (its calls return that
+ *    error). What was committed before is safe.
  *  - With the option sync=commit (the default), what was committed survives a power failure.
  *
  * Writers

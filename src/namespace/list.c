@@ -701,7 +701,9 @@ int deltafs_namespace_list_open(deltafs_namespace *ns, const char *path, deltafs
         return status;
     if (!path || !out)
         return ns_end(ns, ns_no_argument(ns, call, "path and out"));
-    status = walk_to_existing(ns, &ns->walk, path, 1, &f);
+    status = ns_check_sound(ns); /* if not, it is not known which names are not committed */
+    if (status == DELTAFS_OK)
+        status = walk_to_existing(ns, &ns->walk, path, 1, &f);
     if (status == DELTAFS_OK && f.inode.type != ENTRY_FOLDER)
         status = ns_fail(ns, DELTAFS_ERR_NOT_FOLDER, path);
     if (status == DELTAFS_OK)

@@ -31,6 +31,7 @@ static void commits_that_fail(void **state)
     static const char *const where[] = {"MANIFEST", ".index", ".data", ".journal"};
     deltafs_namespace *ns = new_ns("fail");
     deltafs_namespace_file *f;
+    deltafs_namespace_list *l;
     char name[16];
 
     (void)state;
@@ -49,6 +50,7 @@ static void commits_that_fail(void **state)
         CHECK_IS(deltafs_namespace_commit(ns), DELTAFS_ERR_IO);
         unit_io_fail(OP_WRITE, where[i], 0, 0, EIO);
         CHECK_IS(deltafs_namespace_mkdir(ns, "/x", 0700), DELTAFS_ERR_IO);
+        CHECK_IS(deltafs_namespace_list_open(ns, "/", &l), DELTAFS_ERR_IO);
         CHECK_IS(deltafs_namespace_commit(ns), DELTAFS_ERR_IO);
         check_file(ns, "/kept", "kept");
         CHECK_IS(deltafs_namespace_file_write(f, 0, "y", 1), DELTAFS_OK);
@@ -146,10 +148,10 @@ static void killed_writer(void **state)
             put_file(ns, "/lost", "bytes");
             put_file(ns, "/committed", "other");
             check_file(ns, "/lost", "bytes"); /* which commits the bytes, and not the name */
-            _exit(0);
+            die();
         }
         assert_true(waitpid(pid, &ended, 0) == pid);
-        CHECK(WIFEXITED(ended) && WEXITSTATUS(ended) == 0);
+        CHECK(has_died(ended));
         CHECK_IS(count_tables(path, name), 1);
         ns = open_ns(path, round == 1 ? O_RDWR : O_RDONLY);
         assert_string_equal(list_names(ns, "/"), "committed");

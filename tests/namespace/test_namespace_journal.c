@@ -354,10 +354,10 @@ static void die_writing(const char *path, int commits)
             CHECK_IS(deltafs_namespace_commit(ns), DELTAFS_OK);
         }
         put_file(ns, "/a", "lost");
-        _exit(0);
+        die();
     }
     assert_true(waitpid(pid, &ended, 0) == pid);
-    CHECK(WIFEXITED(ended) && WEXITSTATUS(ended) == 0);
+    CHECK(has_died(ended));
 }
 
 /* A new folder, in a commit of its own. */

@@ -1,5 +1,8 @@
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "namespace/own_table.h"
 #include "unit_namespace.h"
@@ -149,4 +152,15 @@ void remove_leases(const char *path)
         if (strncmp(entry->d_name, "VIEW.", 5) == 0)
             CHECK_IS(unlinkat(dirfd(d), entry->d_name, 0), 0);
     closedir(d);
+}
+
+noreturn void die(void)
+{
+    kill(getpid(), SIGKILL);
+    abort();
+}
+
+int has_died(int ended)
+{
+    return WIFSIGNALED(ended) && WTERMSIG(ended) == SIGKILL;
 }

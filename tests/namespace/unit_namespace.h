@@ -3,6 +3,7 @@
 #define DELTAFS_UNIT_NAMESPACE_H
 
 #include <deltafs/deltafs_namespace.h>
+#include <stdnoreturn.h>
 #include "unit_help.h"
 
 /* Open with the option memory=`memory`. A status. */
@@ -26,6 +27,9 @@ unsigned count_names(const char *path, const char *begin);
 unsigned count_tables(const char *path, char name[32]);
 /* Make epochs of what closed writers have left in journals. */
 void make_epochs(const char *path);
+/* Die at once, with all that is open; and whether a process has died so, by what waitpid says. */
+noreturn void die(void);
+int has_died(int ended);
 /* Remove the leases of readers, as if they could not have written them. */
 void remove_leases(const char *path);
 
