@@ -3,8 +3,9 @@
  * A lookup asks all epochs of all tables, so there must not be many: journal.h. There is no filter beside an epoch. The
  * index knows exactly which keys there are, so a missing name costs one leaf of each epoch, and no block. A leaf takes
  * about 3 bytes for each name, where a Bloom filter takes more than 1, and is in the cache once it was read: the
- * default has room for 20 million names. Of 64 tables with 2,000 names each, the first lookup made 130 reads, half of
- * them of the ends of the indexes, where filters would be; no later one of a missing name made any, in 0.1 ms. */
+ * default has room for 10 to 20 million names. Of 64 tables with 2,000 names each, the first lookup made 130 reads,
+ * half of them of the ends of the indexes, where filters would be; no later one of a missing name made any, in 0.1 ms.
+ */
 #ifndef DELTAFS_NAMESPACE_TABLES_H
 #define DELTAFS_NAMESPACE_TABLES_H
 
