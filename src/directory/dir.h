@@ -82,14 +82,16 @@ int dir_reader(deltafs_dir *d, const char *call, const char *missing, struct rea
 
 /* Whether the directory has the name that a removal gives it first. */
 int dir_is_being_removed(const char *path);
+/* For these the option lease of `o` counts; NULL: that of the environment. */
 /* Remove the directory at `path`, whatever there is of it: one whose creation or removal was interrupted, too. For
  * directories that the library alone makes: indexes by value, and those of a namespace. */
-int dir_remove_own(const char *path, struct error *e);
-/* Of the directory at `path`: DELTAFS_ERR_BUSY if a job may be writing an index by value. The line of another host
- * counts for `seconds`. */
-int dir_check_value_indexes(const char *path, uint64_t seconds, struct error *e);
-/* Remove them. */
-int dir_remove_value_indexes(const char *path, struct error *e);
+int dir_remove_own(const char *path, const deltafs_options *o, struct error *e);
+/* DELTAFS_ERR_BUSY if a job may be writing it, */
+int dir_check_lease(const char *path, const deltafs_options *o, struct error *e);
+/* or an index by value of it. */
+int dir_check_value_indexes(const char *path, const deltafs_options *o, struct error *e);
+/* Remove these. */
+int dir_remove_value_indexes(const char *path, const deltafs_options *o, struct error *e);
 
 /* The end of a public function: a failing call leaves its message with the thread, too. Returns `status`. */
 int dir_end(const deltafs_dir *d, int status);

@@ -20,8 +20,8 @@ struct removal {
     struct io io;
     const char *path; /* of the directory */
     char uuid_text[UUID_TEXT_SIZE];
-    int is_removing;  /* 0: only check that all is the directory's */
-    uint64_t seconds; /* the option lease */
+    int is_removing; /* 0: only check that all is the directory's */
+    const deltafs_options *options;
 };
 
 static int removal_busy(const char *path, struct error *e)
@@ -176,59 +176,39 @@ static int removal_run(struct removal *r, struct error *e)
     return status;
 }
 
-int dir_remove_own(const char *path, struct error *e)
+/* The option lease. */
+static int lease_seconds(const deltafs_options *given, uint64_t *seconds)
 {
-    struct removal r = {.io = io_default(), .path = path};
-    int status = error_of_call(deltafs_remove(path), e);
+    deltafs_options *own = NULL;
+    int status = given ? DELTAFS_OK : deltafs_options_create(&own);
 
-    if (status != DELTAFS_ERR_NOT_DELTAFS && status != DELTAFS_ERR_DAMAGED)
-        return status;
-    /* Its creation was interrupted, or its manifest is gone: all else must be its own. */
-    status = removal_each(&r, path, removal_entry, e);
-    return status == DELTAFS_OK ? removal_run(&r, e) : status;
-}
-
-static int removal_index(struct removal *r, const char *folder, const char *name, struct error *e)
-{
-    char path[PATH_ROOM];
-
-    (void)r;
-    return dir_remove_own(io_path_in(path, folder, "%s", name), e);
-}
-
-int dir_remove_value_indexes(const char *path, struct error *e)
-{
-    struct removal r = {.io = io_default()};
-    char folder[PATH_ROOM];
-
-    return removal_each(&r, io_path_in(folder, path, VALUE_INDEX_FOLDER), removal_index, e);
-}
-
-static int removal_check_lease(struct removal *r, const char *folder, const char *name, struct error *e)
-{
-    char path[PATH_ROOM];
-
-    return lease_may_be_held(&r->io, io_path_in(path, folder, "%s", name), r->seconds) ? removal_busy(path, e)
-                                                                                       : DELTAFS_OK;
-}
-
-int dir_check_value_indexes(const char *path, uint64_t seconds, struct error *e)
-{
-    struct removal r = {.io = io_default(), .seconds = seconds};
-    char folder[PATH_ROOM];
-
-    return removal_each(&r, io_path_in(folder, path, VALUE_INDEX_FOLDER), removal_check_lease, e);
-}
-
-/* The option lease of the environment. */
-static int lease_seconds(uint64_t *seconds)
-{
-    deltafs_options *o = NULL;
-    int status = deltafs_options_create(&o);
-
-    *seconds = status == DELTAFS_OK ? deltafs_private_options_number(o, OPTION_LEASE) : 0;
-    deltafs_options_destroy(o);
+    *seconds = status == DELTAFS_OK ? deltafs_private_options_number(given ? given : own, OPTION_LEASE) : 0;
+    deltafs_options_destroy(own);
     return status;
+}
+
+int dir_check_lease(const char *path, const deltafs_options *o, struct error *e)
+{
+    struct io io = io_default();
+    uint64_t seconds;
+    int status = error_of_call(lease_seconds(o, &seconds), e);
+
+    return status == DELTAFS_OK && lease_may_be_held(&io, path, seconds) ? removal_busy(path, e) : status;
+}
+
+static int removal_check_index(struct removal *r, const char *folder, const char *name, struct error *e)
+{
+    char path[PATH_ROOM];
+
+    return dir_check_lease(io_path_in(path, folder, "%s", name), r->options, e);
+}
+
+int dir_check_value_indexes(const char *path, const deltafs_options *o, struct error *e)
+{
+    struct removal r = {.io = io_default(), .options = o};
+    char folder[PATH_ROOM];
+
+    return removal_each(&r, io_path_in(folder, path, VALUE_INDEX_FOLDER), removal_check_index, e);
 }
 
 /* A copy without slashes at its end. */
@@ -243,27 +223,25 @@ static char *path_copy(const char *path, struct error *e)
     return copy;
 }
 
-int deltafs_remove(const char *path)
+/* What deltafs_remove does. */
+static int remove_directory(const char *path, const deltafs_options *o, struct error *e)
 {
-    struct error *e = deltafs_private_thread_error();
     struct removal r = {.io = io_default()};
     struct lease lease;
     uint64_t seconds;
-
-    if (!path || !*path)
-        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_remove: path must be given");
-    int status = lease_seconds(&seconds);
+    int status = error_of_call(lease_seconds(o, &seconds), e);
     char *copy = status == DELTAFS_OK ? path_copy(path, e) : NULL;
+
     if (!copy)
         return e->status;
     r.path = copy;
     status = removal_check(&r, e);
     if (status == DELTAFS_OK)
-        status = dir_check_value_indexes(r.path, seconds, e);
+        status = dir_check_value_indexes(r.path, o, e);
     if (status == DELTAFS_OK) {
         status = lease_take(&lease, &r.io, r.path, seconds, 1, e);
         if (status == DELTAFS_OK) {
-            status = dir_remove_value_indexes(r.path, e);
+            status = dir_remove_value_indexes(r.path, o, e);
             if (status == DELTAFS_OK)
                 status = removal_run(&r, e);
             io_file_close(&lease.file, error_ignored());
@@ -271,6 +249,42 @@ int deltafs_remove(const char *path)
     }
     free(copy);
     return status;
+}
+
+int deltafs_remove(const char *path)
+{
+    struct error *e = deltafs_private_thread_error();
+
+    if (!path || !*path)
+        return error_set(e, DELTAFS_ERR_INVALID, "deltafs_remove: path must be given");
+    return remove_directory(path, NULL, e);
+}
+
+int dir_remove_own(const char *path, const deltafs_options *o, struct error *e)
+{
+    struct removal r = {.io = io_default(), .path = path};
+    int status = remove_directory(path, o, e);
+
+    if (status != DELTAFS_ERR_NOT_DELTAFS && status != DELTAFS_ERR_DAMAGED)
+        return status;
+    /* Its creation was interrupted, or its manifest is gone: all else must be its own. */
+    status = removal_each(&r, path, removal_entry, e);
+    return status == DELTAFS_OK ? removal_run(&r, e) : status;
+}
+
+static int removal_index(struct removal *r, const char *folder, const char *name, struct error *e)
+{
+    char path[PATH_ROOM];
+
+    return dir_remove_own(io_path_in(path, folder, "%s", name), r->options, e);
+}
+
+int dir_remove_value_indexes(const char *path, const deltafs_options *o, struct error *e)
+{
+    struct removal r = {.io = io_default(), .options = o};
+    char folder[PATH_ROOM];
+
+    return removal_each(&r, io_path_in(folder, path, VALUE_INDEX_FOLDER), removal_index, e);
 }
 
 int deltafs_rename(const char *from, const char *to)
@@ -282,7 +296,7 @@ int deltafs_rename(const char *from, const char *to)
 
     if (!from || !*from || !to || !*to)
         return error_set(e, DELTAFS_ERR_INVALID, "deltafs_rename: both paths must be given");
-    int status = lease_seconds(&seconds);
+    int status = lease_seconds(NULL, &seconds);
     if (status == DELTAFS_OK)
         status = manifest_read(&io, from, &m, e);
     if (status == DELTAFS_OK && m.is_index)

@@ -126,13 +126,13 @@ static uint32_t compact_first(const struct compaction *c, uint32_t rank)
 static int compact_open(struct compaction *c, struct error *e)
 {
     const struct collective *group = &c->old->group;
-    const uint64_t seconds = deltafs_private_options_number(c->old->options, OPTION_LEASE);
     struct reader *reader;
 
     if (group->rank == 0)
-        e->status = lease_take(&c->lease, &c->old->io, c->path, seconds, 0, e);
+        e->status = lease_take(&c->lease, &c->old->io, c->path,
+                               deltafs_private_options_number(c->old->options, OPTION_LEASE), 0, e);
     if (group->rank == 0 && e->status == DELTAFS_OK)
-        e->status = dir_check_value_indexes(c->path, seconds, e); /* which are removed at the end */
+        e->status = dir_check_value_indexes(c->path, c->old->options, e); /* which are removed at the end */
     int status = collective_agree(group, e);
     if (status != DELTAFS_OK)
         return status;
@@ -328,7 +328,7 @@ static int beside_remove(struct compaction *c, struct error *e)
     char path[PATH_ROOM];
 
     /* Indexes by value are those of the old directory: their attributes say so. */
-    int status = dir_remove_value_indexes(c->beside, e);
+    int status = dir_remove_value_indexes(c->beside, c->old->options, e);
     if (status != DELTAFS_OK)
         return status;
     io_rmdir(io, io_path_in(path, c->beside, VALUE_INDEX_FOLDER), error_ignored());

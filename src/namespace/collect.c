@@ -240,7 +240,9 @@ static int replace_data(struct collection *c, deltafs_dir *from, const char *pat
         status = io_exchange(&c->call->io, beside, path, &c->call->error);
     if (status == DELTAFS_OK && c->call->sync)
         status = io_sync_parent(&c->call->io, path, &c->call->error);
-    int removed = lstat(beside, &st) == 0 ? dir_remove_own(beside, error_after(status, &c->call->error)) : DELTAFS_OK;
+    int removed = lstat(beside, &st) == 0
+                      ? dir_remove_own(beside, c->call->options, error_after(status, &c->call->error))
+                      : DELTAFS_OK;
     return error_first(status, removed);
 }
 
@@ -269,7 +271,7 @@ static int collect_data(struct collection *c, const char *path, uint64_t table)
     while (first + count < c->places && c->place[first + count].table == table)
         count++;
     if (status == DELTAFS_ERR_NOT_DELTAFS && count == 0) /* its creation was interrupted */
-        return dir_remove_own(path, &c->call->error);
+        return dir_remove_own(path, c->call->options, &c->call->error);
     if (status == DELTAFS_OK)
         status = error_of_call(deltafs_stat(dir, &stat), &c->call->error);
     if (status == DELTAFS_OK)
@@ -318,7 +320,7 @@ static int remove_rest(struct collection *c)
         int is_copy = name[0] == 't' && n == digits + strlen(copy) && strcmp(name + digits, copy) == 0;
         io_path_in(path, c->path, "%s", name);
         if (is_copy || dir_is_being_removed(name))
-            status = dir_remove_own(path, &c->call->error);
+            status = dir_remove_own(path, c->call->options, &c->call->error);
         else if (compacted_is_aside(name))
             status = io_unlink(&c->call->io, path, &c->call->error);
         at += n + 1;
@@ -348,7 +350,7 @@ static int remove_table(struct collection *c, const char *path, uint64_t limit)
     if (status == DELTAFS_ERR_NOT_FOUND)
         return DELTAFS_OK;
     if (status == DELTAFS_ERR_NOT_DELTAFS) /* its creation was interrupted */
-        return dir_remove_own(path, e);
+        return dir_remove_own(path, c->call->options, e);
     if (status == DELTAFS_OK)
         status = error_of_call(deltafs_last_label(dir, &label), e);
     if (dir && status == DELTAFS_ERR_NOT_FOUND)
@@ -359,7 +361,7 @@ static int remove_table(struct collection *c, const char *path, uint64_t limit)
     if (status != DELTAFS_OK || label > limit)
         return status;
     c->result->bytes_before += stored;
-    return dir_remove_own(path, e);
+    return dir_remove_own(path, c->call->options, e);
 }
 
 static int remove_compacted(struct collection *c)

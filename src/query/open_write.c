@@ -20,7 +20,7 @@ static int open_all(const char *path, const deltafs_options *o, int is_reopening
     const char *text = deltafs_private_options_text(o, OPTION_INDEX_BY);
     deltafs_options *shared = NULL;
     deltafs_dir *d;
-    int status = is_reopening ? deltafs_private_value_index_prune(path, e) : DELTAFS_OK;
+    int status = is_reopening ? deltafs_private_value_index_prune(path, o, e) : DELTAFS_OK;
 
     if (status == DELTAFS_OK)
         status = deltafs_private_value_index_share(o, &shared, e);

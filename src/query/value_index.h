@@ -49,9 +49,10 @@ void value_request_fini(struct value_request *r);
 /* The index that there is. */
 struct value_index_state {
     int is_made, has_epochs;
-    int has_column;               /* the directory has an attribute of its name */
-    uint64_t last;                /* the label of its last epoch */
-    char made_of[UUID_TEXT_SIZE]; /* of the directory; the caller's */
+    int has_column;                 /* the directory has an attribute of its name */
+    uint64_t last;                  /* the label of its last epoch */
+    char made_of[UUID_TEXT_SIZE];   /* of the directory; the caller's, */
+    const deltafs_options *options; /* as these, whose lease counts; NULL: that of the environment */
 };
 
 /* The schema of an index that carries these columns ("": none); `has_rows`: of files. The caller frees it. */
@@ -82,7 +83,7 @@ int value_index_open(const struct value_index_ranks *ranks, const char *of, cons
 int value_index_options(const deltafs_options *of, deltafs_options **out, struct error *e);
 /* By one process, before a directory is reopened: remove indexes that have later epochs than it, which are those of a
  * job that died, or of another copy of the directory; and what is left of a removal that was interrupted. */
-DELTAFS_PRIVATE int deltafs_private_value_index_prune(const char *of, struct error *e);
+DELTAFS_PRIVATE int deltafs_private_value_index_prune(const char *of, const deltafs_options *o, struct error *e);
 /* Collective: what was computed of the epoch that ends next. */
 int value_index_print(deltafs_dir *index, uint64_t label, uint64_t print, struct error *e);
 

@@ -105,8 +105,10 @@ static int look_refuse(const char *path, const char *other, const char *is, cons
 /* Nothing is lost with an index: its records are those of the directory. */
 static int look_discard(const char *path, struct value_index_state *s, struct error *e)
 {
+    int status = dir_check_lease(path, s->options, e);
+
     s->is_made = s->has_epochs = 0;
-    return dir_remove_own(path, e);
+    return status == DELTAFS_OK ? dir_remove_own(path, s->options, e) : status;
 }
 
 /* Of the index that is open. */
@@ -228,7 +230,8 @@ static int is_none(int status)
 }
 
 /* Remove the index if it has epochs behind `last`; `has` 0: if it has any. */
-static int prune_one(const char *folder, const char *name, int has, uint64_t last, struct error *e)
+static int prune_one(const char *folder, const char *name, const deltafs_options *o, int has, uint64_t last,
+                     struct error *e)
 {
     char path[PATH_ROOM];
     uint64_t own;
@@ -236,16 +239,16 @@ static int prune_one(const char *folder, const char *name, int has, uint64_t las
 
     io_path_in(path, folder, "%s", name);
     if (dir_is_being_removed(path))
-        return dir_remove_own(path, e);
+        return dir_remove_own(path, o, e);
     int status = deltafs_open(path, NULL, &d);
     if (status != DELTAFS_OK)
         return is_none(status) ? DELTAFS_OK : error_of_call(status, e);
     int is_ahead = deltafs_last_label(d, &own) == DELTAFS_OK && (!has || own > last);
     deltafs_close(d);
-    return is_ahead ? dir_remove_own(path, e) : DELTAFS_OK;
+    return is_ahead ? dir_remove_own(path, o, e) : DELTAFS_OK;
 }
 
-int deltafs_private_value_index_prune(const char *of, struct error *e)
+int deltafs_private_value_index_prune(const char *of, const deltafs_options *o, struct error *e)
 {
     struct io io = io_default();
     struct bytes names = {{0}, 0};
@@ -269,7 +272,7 @@ int deltafs_private_value_index_prune(const char *of, struct error *e)
     }
     for (size_t at = 0; at < names.used && status == DELTAFS_OK;) {
         const char *name = (const char *)names.buffer.bytes + at;
-        status = prune_one(folder, name, has, last, e);
+        status = prune_one(folder, name, o, has, last, e);
         at += strlen(name) + 1;
     }
     buffer_fini(&names.buffer);
@@ -291,7 +294,7 @@ static int open_any(const struct value_index_ranks *ranks, const char *path, str
     if (status != DELTAFS_ERR_DAMAGED || !s->is_made)
         return status;
     s->is_made = s->has_epochs = 0;
-    e->status = ranks->group->rank == 0 ? dir_remove_own(path, e) : DELTAFS_OK;
+    e->status = ranks->group->rank == 0 ? dir_remove_own(path, s->options, e) : DELTAFS_OK;
     status = collective_agree(ranks->group, e);
     return status == DELTAFS_OK ? error_of_call(ranks->open(ranks->ctx, 0, path, o, out), e) : status;
 }

@@ -280,7 +280,7 @@ static int making_begin(struct making *m, struct error *e)
         m->state.is_made = m->state.has_epochs = 0;
     if (status == DELTAFS_OK)
         status = making_check(m, e);
-    return status == DELTAFS_OK && is_useless ? dir_remove_own(path, e) : status;
+    return status == DELTAFS_OK && is_useless ? dir_remove_own(path, m->state.options, e) : status;
 }
 
 /* What must be the same on all ranks. */
@@ -355,7 +355,7 @@ static int making_all(struct making *m, int opened, const char *text, struct err
 int value_index_make_of_files(struct value_index_maker *maker, deltafs_fileindex *files, int opened, const char *text,
                               struct error *e)
 {
-    struct making m = {.maker = maker, .files = files};
+    struct making m = {.maker = maker, .files = files, .state.options = maker->options};
     int status = making_all(&m, opened, text, e);
 
     if (m.index) {

@@ -271,7 +271,7 @@ static int follower_look(const char *path, struct follower *f, const char *schem
 static int follower_open(struct followers *all, struct follower *f, deltafs_dir *d, const char *path,
                          const struct value_index_ranks *ranks, const deltafs_options *of, struct error *e)
 {
-    struct value_index_state state = {0};
+    struct value_index_state state = {.options = of};
     struct bytes schema = {{0}, 0};
     deltafs_options *o = NULL;
     int status = follower_bind(all, f, e);

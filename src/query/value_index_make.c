@@ -224,7 +224,7 @@ static int making_discard(struct making *m, struct error *e)
     if (status != DELTAFS_OK || !is_missing)
         return status;
     m->state.is_made = m->state.has_epochs = 0;
-    return dir_remove_own(path, e);
+    return dir_remove_own(path, m->state.options, e);
 }
 
 /* Collective. */
@@ -288,7 +288,7 @@ static int making_epochs(struct making *m, struct error *e)
 
 static int make_of_directory(struct value_index_maker *maker, const char *path, const char *text, struct error *e)
 {
-    struct making m = {.maker = maker, .path = path};
+    struct making m = {.maker = maker, .path = path, .state.options = maker->options};
     int status = making_begin(&m, text, e);
 
     if (status == DELTAFS_OK)

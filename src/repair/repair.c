@@ -760,7 +760,7 @@ static int repair_directory(const char *path, const struct deltafs_repair_option
         /* Opening the directory to write and closing it truncates its logs and writes their tails. */
         /* Epochs that are written again may have the same labels: their indexes would tell of those that were. */
         if (!options->dry_run && r.is_dropped)
-            status = dir_remove_value_indexes(path, e);
+            status = dir_remove_value_indexes(path, settings, e);
         if (!options->dry_run && status == DELTAFS_OK)
             status = serial_open_directory(path, settings, 1, r.is_dropped, &d, e);
         if (status == DELTAFS_OK)

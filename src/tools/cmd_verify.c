@@ -155,6 +155,20 @@ static int verify_directory(struct verify *v, const char *path)
     return status == DELTAFS_OK ? code : EXIT_TROUBLE;
 }
 
+static int fail_value_index(const char *path)
+{
+    deltafs_dir *d = NULL;
+    int is_readable = deltafs_open(path, NULL, &d) == DELTAFS_OK;
+
+    deltafs_close(d);
+    return text_fail(
+        EXIT_TROUBLE,
+        "%s: an index by value, without which all answers are the same; to replace it, %s%s%s (deltafs-mpi "
+        "index --by)",
+        path, is_readable ? "remove it (deltafs rm " : "", is_readable ? path : "",
+        is_readable ? "), and index again" : "index again");
+}
+
 /* Those in a folder, if there is one. Nothing else is damaged if they are. */
 static int verify_value_indexes(const struct verify *v, const char *path, const char *folder)
 {
@@ -169,10 +183,7 @@ static int verify_value_indexes(const struct verify *v, const char *path, const 
     for (int i = 0; i < n; i++) {
         int is_whole = snprintf(name, sizeof name, "%s%s/%s", path, folder, entry[i]->d_name) < (int)sizeof name;
         if (is_whole && entry[i]->d_name[0] != '.' && verify_directory(&one, name) != EXIT_OK)
-            code = text_fail(EXIT_TROUBLE,
-                             "%s: an index by value, without which all answers are the same; to replace it, remove it "
-                             "(deltafs rm %s), and index again (deltafs-mpi index --by)",
-                             name, name);
+            code = fail_value_index(name);
         free(entry[i]);
     }
     free(entry);

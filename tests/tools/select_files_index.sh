@@ -253,6 +253,34 @@ rm dump.1.keys/by/w/0?/*.data
 expect 3 "$deltafs" verify dump.1
 says "dump.1.keys/by/w: an index by value, without which all answers are the same"
 expect 0 "$deltafs" rm dump.1.keys/by/w
+expect 0 mpi 1 "$deltafs_mpi" index --by 'w:w' dump.1
+rm dump.1.keys/by/w/MANIFEST*
+expect 3 "$deltafs" verify dump.1
+says "dump.1.keys/by/w: an index by value, without which all answers are the same; to replace it, index again"
+expect 0 mpi 1 "$deltafs_mpi" index --by 'w:w' dump.1
+expect 0 "$deltafs" verify dump.1
+
+# One that is to be replaced may be written by a job on another host, or was: the option lease says so.
+held() {
+    printf 'host=elsewhere pid=1 job=- session=%s renewed=%020d\n' 11111111-1111-1111-1111-111111111111 \
+        "$(date +%s)" >dump.1.keys/by/w/LEASE
+}
+rm dump.1.keys/by/w/MANIFEST*
+held
+expect 3 mpi 2 "$deltafs_mpi" index --by 'w:w' dump.1
+says "dump.1.keys/by/w: a job is writing it, or may be"
+[ -e dump.1.keys/by/w/LEASE ] || fail "an index of another job is removed"
+expect 0 mpi 2 "$deltafs_mpi" index --by 'w:w' dump.1 --lease 0
+touch -d '2001-01-01' dump.1
+index dump.1
+held
+expect 3 mpi 2 "$deltafs_mpi" index --by 'w:w' dump.1
+expect 0 mpi 2 "$deltafs_mpi" index --by 'w:w' dump.1 --lease 0
+expect 0 "$deltafs" verify dump.1
+held
+expect 3 mpi 2 "$deltafs_mpi" index --compact -o dump.1.keys
+expect 0 mpi 2 "$deltafs_mpi" index --compact -o dump.1.keys --lease 0
+[ ! -e dump.1.keys/by ] && [ ! -e dump.1.keys.compact ] || fail "left: $(ls -d dump.1.keys*)"
 expect 0 "$deltafs" select dump.1 --where 'w > 0.99' --fields v --format csv
 same wanted out "the index of one file"
 exit 0

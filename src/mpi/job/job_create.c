@@ -76,7 +76,8 @@ static int job_make_plan(struct job *j, const struct job_opening *opening, const
 /* Rank 0: the same, with the memory that indexes by value leave. */
 static int job_share_memory(struct job *j, struct job_opening *opening, struct bytes *out, struct error *e)
 {
-    int status = opening->is_reopening ? deltafs_private_value_index_prune(opening->path, e) : DELTAFS_OK;
+    int status =
+        opening->is_reopening ? deltafs_private_value_index_prune(opening->path, opening->options, e) : DELTAFS_OK;
 
     if (status == DELTAFS_OK)
         status = deltafs_private_value_index_share(opening->options, &opening->shared, e);
