@@ -26,7 +26,10 @@ struct removal {
 
 static int removal_busy(const char *path, struct error *e)
 {
-    return error_set(e, DELTAFS_ERR_BUSY, "%s: a job is writing it, or may be; 'deltafs info' names the job", path);
+    return error_set(e, DELTAFS_ERR_BUSY,
+                     "%s: a job is writing it, or may be; 'deltafs info' names the job; if that has ended, set "
+                     "DELTAFS_LEASE=0",
+                     path);
 }
 
 static int removal_foreign(const char *path, struct error *e)
