@@ -9,13 +9,15 @@
 static int head_write(void *arg, struct io_file *file, uint64_t *size, struct error *e)
 {
     const struct layers *below = arg;
+    char count[LAYERS_COUNT_ROOM];
     struct timespec now;
 
     clock_gettime(CLOCK_REALTIME, &now);
+    layers_count_text(below, count);
     int status = textlog_append(file, size, 0, e, "Journals");
     if (status == DELTAFS_OK)
-        status = textlog_append(file, size, 0, e, "Namespace mode=%u uid=%u gid=%u time=%" PRIu64, ROOT_MODE, geteuid(),
-                                getegid(), (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec);
+        status = textlog_append(file, size, 0, e, "Namespace mode=%u uid=%u gid=%u time=%" PRIu64 "%s", ROOT_MODE,
+                                geteuid(), getegid(), (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec, count);
     return status == DELTAFS_OK ? layers_write(below, file, size, e) : status;
 }
 
@@ -48,9 +50,10 @@ static int take_root(void *arg, const char *fields, const char *path, uint64_t o
     struct reading *r = arg;
     uint64_t mode, uid, gid, time;
 
-    if (textlog_number(fields, "mode", &mode) != 0 || textlog_number(fields, "uid", &uid) != 0 ||
-        textlog_number(fields, "gid", &gid) != 0 || textlog_number(fields, "time", &time) != 0 || mode > 07777 ||
-        uid > UINT32_MAX || gid > UINT32_MAX || time > INT64_MAX)
+    if (layers_take_count(&r->head->below, fields) != 0 || textlog_number(fields, "mode", &mode) != 0 ||
+        textlog_number(fields, "uid", &uid) != 0 || textlog_number(fields, "gid", &gid) != 0 ||
+        textlog_number(fields, "time", &time) != 0 || mode > 07777 || uid > UINT32_MAX || gid > UINT32_MAX ||
+        time > INT64_MAX)
         return error_damaged(e, path, offset, "the attributes of the root are malformed");
     r->head->root = (struct inode){.id = {0, 1},
                                    .stamp = time,
@@ -101,9 +104,10 @@ int head_read(struct io *io, const char *path, struct head *out, struct error *e
     struct reading r = {.head = out};
     char name[PATH_ROOM];
 
+    io_path_in(name, path, NAMESPACE_NAME);
     *out = (struct head){.root = {.type = ENTRY_FOLDER}};
     int status = text_folder_read(&t, io, path, take_line, &r, e);
     if (status == DELTAFS_OK && !r.has_root)
-        status = error_damaged(e, io_path_in(name, path, NAMESPACE_NAME), 0, "there is no line of the root");
-    return status;
+        status = error_damaged(e, name, 0, "there is no line of the root");
+    return status == DELTAFS_OK ? layers_check_count(&out->below, name, e) : status;
 }

@@ -1,9 +1,9 @@
 /* The text log NAMESPACE, which makes a folder a namespace:
  *     Deltafs version=1 uuid=UUID
  *     Journals
- *     Namespace mode=M uid=U gid=G time=T
- * with the attributes of the root, as long as no table has others, and the layers below it (layers.h), if it has any.
- */
+ *     Namespace mode=M uid=U gid=G time=T [lines=N]
+ * with the attributes of the root, as long as no table has others, and the layers below it (layers.h), if it has any,
+ * which take N lines. */
 #ifndef DELTAFS_NAMESPACE_HEAD_H
 #define DELTAFS_NAMESPACE_HEAD_H
 

@@ -225,6 +225,38 @@ int layers_write(const struct layers *l, struct io_file *file, uint64_t *size, s
     return status;
 }
 
+/* ---- How many lines ---- */
+
+static uint64_t lines_of(const struct layers *l)
+{
+    uint64_t n = l->count;
+
+    for (size_t i = 0; i < l->count; i++)
+        n += l->layer[i].tables;
+    return n;
+}
+
+void layers_count_text(const struct layers *l, char text[LAYERS_COUNT_ROOM])
+{
+    text[0] = '\0';
+    if (l->count > 0)
+        snprintf(text, LAYERS_COUNT_ROOM, " lines=%" PRIu64, lines_of(l));
+}
+
+int layers_take_count(struct layers *l, const char *fields)
+{
+    size_t n;
+
+    return textlog_field(fields, "lines", &n) ? textlog_number(fields, "lines", &l->lines) : 0;
+}
+
+int layers_check_count(const struct layers *l, const char *path, struct error *e)
+{
+    if (l->lines == 0 || l->lines == lines_of(l))
+        return DELTAFS_OK;
+    return error_damaged(e, path, 0, "it has lost lines of layers and tables; bring back a copy of it");
+}
+
 /* ---- Reading ---- */
 
 static int take_policy(const char *fields, int *policy)

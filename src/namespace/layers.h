@@ -37,6 +37,7 @@ struct layer {
 struct layers {
     struct layer *layer;
     size_t count, room;
+    uint64_t lines; /* that they take in the text that they are read from; 0: it does not say */
 };
 
 void layers_fini(struct layers *l);
@@ -55,6 +56,12 @@ int layers_are_same(const struct layers *a, const struct layers *b);
 
 /* DELTAFS_ERR_INVALID if two of the namespaces are copies of one: their tables have the same numbers. */
 int layers_check_copies(const struct layers *l, struct error *e);
+
+/* The field of a line before the layers that has the number of their lines: the end of the text may be lost. */
+#define LAYERS_COUNT_ROOM 32
+void layers_count_text(const struct layers *l, char text[LAYERS_COUNT_ROOM]);
+int layers_take_count(struct layers *l, const char *fields); /* 0, or -1 */
+int layers_check_count(const struct layers *l, const char *path, struct error *e);
 
 int layers_write(const struct layers *l, struct io_file *file, uint64_t *size, struct error *e);
 /* Take the fields of a line, for textlog_take; `arg` is a struct layers. */

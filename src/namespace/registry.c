@@ -134,7 +134,10 @@ static int registry_create(struct io *io, const char *folder, int sync, struct e
 static int snapshot_write(void *arg, struct io_file *file, uint64_t *size, struct error *e)
 {
     const struct snapshot *s = arg;
-    int status = textlog_append(file, size, 0, e, "Snapshot time=%" PRIu64, s->time);
+    char count[LAYERS_COUNT_ROOM];
+
+    layers_count_text(&s->layers, count);
+    int status = textlog_append(file, size, 0, e, "Snapshot time=%" PRIu64 "%s", s->time, count);
 
     return status == DELTAFS_OK ? layers_write(&s->layers, file, size, e) : status;
 }
@@ -173,7 +176,7 @@ static int take_time(void *arg, const char *fields, const char *path, uint64_t o
 {
     struct snapshot *s = arg;
 
-    return textlog_number(fields, "time", &s->time) == 0
+    return textlog_number(fields, "time", &s->time) == 0 && layers_take_count(&s->layers, fields) == 0
                ? DELTAFS_OK
                : error_damaged(e, path, offset, "the time of the snapshot is malformed");
 }
@@ -204,13 +207,15 @@ static int take_line(void *arg, char *line, const char *path, uint64_t offset, s
 static int snapshot_read(struct io *io, const char *folder, const char *name, struct snapshot *out, struct error *e)
 {
     static const struct text_folder t = {.file = SNAPSHOT_NAME, .kind = "snapshot"};
-    char path[PATH_ROOM];
+    char path[PATH_ROOM], text[PATH_ROOM];
 
     io_path_in(path, folder, "%s", name);
     *out = (struct snapshot){.folder = strdup(path)};
     int status = out->folder ? text_folder_read(&t, io, path, take_line, out, e) : error_no_memory(e, 1, "a snapshot");
     if (status == DELTAFS_OK && out->layers.count == 0)
         status = error_damaged(e, path, 0, "the snapshot has no layers");
+    if (status == DELTAFS_OK)
+        status = layers_check_count(&out->layers, io_path_in(text, path, SNAPSHOT_NAME), e);
     if (status != DELTAFS_OK)
         snapshot_fini(out);
     return status;

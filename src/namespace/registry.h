@@ -3,7 +3,7 @@
  *     REGISTRY          Deltafs version=1 uuid=UUID
  *                       Registry
  *     NAME/SNAPSHOT     Deltafs version=1 uuid=UUID
- *                       Snapshot time=T
+ *                       Snapshot time=T lines=N
  *                       and its layers (layers.h)
  *
  * The folder of a snapshot is created with its text in it, and given its name by one rename(2). Of several jobs that

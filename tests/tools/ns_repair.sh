@@ -142,6 +142,24 @@ says "c/COMPACTED: damaged at offset 0"
 finds 3 repair
 says "cannot be repaired: c/COMPACTED"
 
+# The end of a text that names layers and tables: a part of the last line, or the whole.
+again
+expect 0 "$deltafs" snapshot --registry reg publish c cut
+expect 0 "$deltafs" ns create top --on reg@cut
+for text in reg/cut/SNAPSHOT top/NAMESPACE; do
+    cp $text whole
+    case $text in reg*) where=reg@cut ;; *) where=top ;; esac
+    for lost in 10 "$(tail -n 1 whole | wc -c)"; do
+        head -c "-$lost" whole >$text
+        expect 3 "$deltafs" ls $where:/
+        says "$text: damaged at offset 0: it has lost lines of layers and tables"
+        expect 3 "$deltafs" verify $where
+        says "$text: damaged"
+    done
+    cp whole $text
+    expect 0 "$deltafs" ls $where:/
+done
+
 # What a writer that died had not committed goes, and nothing is lost.
 again
 printf x >>"c/$table/00/p00000000.data"
