@@ -372,6 +372,22 @@ int journal_commit(struct journal *j, struct io *io, const char *path, uint64_t 
     return status;
 }
 
+int journal_seal(struct journal *j, struct error *e)
+{
+    journal_abort(j);
+    if (!j->file.path || j->end == 0)
+        return DELTAFS_OK;
+    int status = buffer_reserve(&j->bytes, j->end + JOURNAL_HEADER_SIZE, MESSAGE, e);
+    if (status != DELTAFS_OK)
+        return status;
+    j->used = j->end + JOURNAL_HEADER_SIZE;
+    seal_group(j, j->last_label + 1, 1);
+    status = io_file_write(&j->file, j->end, j->bytes.bytes + j->end, JOURNAL_HEADER_SIZE, e);
+    if (status == DELTAFS_OK)
+        note_committed(j, j->last_label + 1);
+    return status;
+}
+
 int journal_close(struct journal *j, struct error *e)
 {
     int status = j->file.path ? io_file_close(&j->file, e) : DELTAFS_OK;

@@ -359,6 +359,18 @@ int own_table_end_journal(struct own_table *own, struct error *e)
     return status;
 }
 
+/* What is in the journal stays there. */
+static int leave_journal(struct own_table *own, struct error *e)
+{
+    uint64_t sync = deltafs_private_options_number(own->options, OPTION_SYNC);
+    int status = sync == SYNC_CLOSE ? journal_sync(&own->journal, e) : DELTAFS_OK;
+
+    if (status != DELTAFS_OK || own->has_failed || sync == SYNC_NONE || !own->journal.file.path)
+        return status;
+    status = dir_renew_lease(own->dir, e);
+    return status == DELTAFS_OK ? journal_seal(&own->journal, e) : status;
+}
+
 /* What is in the journal stays there if it has at most so many bytes. A table that has got nothing stays: it cannot be
  * removed without another writer taking it over just then. */
 static int own_close(struct own_table *own, size_t left, struct error *e)
@@ -367,8 +379,8 @@ static int own_close(struct own_table *own, size_t left, struct error *e)
 
     if (own->journal.end > left)
         status = end_journal(own, e);
-    else if (own->journal.end > 0 && deltafs_private_options_number(own->options, OPTION_SYNC) == SYNC_CLOSE)
-        status = journal_sync(&own->journal, e);
+    else if (own->journal.end > 0)
+        status = leave_journal(own, e);
     status = error_first(status, journal_close(&own->journal, error_after(status, e)));
     status = error_first(status, close_directory(own->data, error_after(status, e)));
     status = error_first(status, close_directory(own->dir, error_after(status, e)));

@@ -692,6 +692,41 @@ static void damaged_journal(void **state)
     close_ns(ns);
 }
 
+/* In a journal that its writer has closed, no byte of a commit can be damaged without being noticed. */
+static void damaged_when_closed(void **state)
+{
+    const char *path = unit_path("closed"), *journal;
+    deltafs_options *o = unit_options("memory", "32M", "threads", "0", "sync", "commit", NULL);
+    deltafs_namespace *ns = new_ns("closed");
+    size_t n;
+
+    (void)state;
+    close_ns(ns);
+    CHECK_IS(deltafs_namespace_open(path, O_RDWR, o, &ns), DELTAFS_OK);
+    deltafs_options_destroy(o);
+    put_file(ns, "/a", "text");
+    close_ns(ns);
+    journal = journal_of(path);
+    uint8_t *bytes = unit_load(journal, &n);
+    CHECK(n > 2 * JOURNAL_HEADER_SIZE);
+    for (size_t i = 0; i < n; i++) {
+        bytes[i] ^= 0x10;
+        unit_save(journal, bytes, n);
+        bytes[i] ^= 0x10;
+        if (i < n - JOURNAL_HEADER_SIZE) {
+            CHECK_IS(try_open(path, O_RDONLY, "32M", &ns), DELTAFS_ERR_DAMAGED);
+            continue;
+        }
+        check_names(path, O_RDONLY, "a", "text");
+    }
+    unit_save(journal, bytes, n);
+    free(bytes);
+    ns = open_ns(path, O_RDWR); /* the next one goes on behind it */
+    put_file(ns, "/b", "text");
+    close_ns(ns);
+    check_names(path, O_RDONLY, "a b", "text");
+}
+
 /* The number of epochs does not grow with that of commits, and a namespace of an earlier version gets no journal. */
 static void many_commits(void **state)
 {
@@ -738,23 +773,13 @@ static void many_commits(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(interrupted_commits),
-                                       cmocka_unit_test(damaged_commits),
-                                       cmocka_unit_test(lookups),
-                                       cmocka_unit_test(journals_in_files),
-                                       cmocka_unit_test(hostile_commits),
-                                       cmocka_unit_test(failing_commits),
-                                       cmocka_unit_test(beside_the_writer),
-                                       cmocka_unit_test(writers_that_died),
-                                       cmocka_unit_test(failed_data),
-                                       cmocka_unit_test(old_journal),
-                                       cmocka_unit_test(snapshots),
-                                       cmocka_unit_test(services),
-                                       cmocka_unit_test(damaged_journal),
-                                       cmocka_unit_test(many_commits),
-                                       cmocka_unit_test(one_after_the_other),
-                                       cmocka_unit_test(interrupted_before),
-                                       cmocka_unit_test(synced)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(interrupted_commits), cmocka_unit_test(damaged_commits),     cmocka_unit_test(lookups),
+        cmocka_unit_test(journals_in_files),   cmocka_unit_test(hostile_commits),     cmocka_unit_test(failing_commits),
+        cmocka_unit_test(beside_the_writer),   cmocka_unit_test(writers_that_died),   cmocka_unit_test(failed_data),
+        cmocka_unit_test(old_journal),         cmocka_unit_test(snapshots),           cmocka_unit_test(services),
+        cmocka_unit_test(damaged_journal),     cmocka_unit_test(damaged_when_closed), cmocka_unit_test(many_commits),
+        cmocka_unit_test(one_after_the_other), cmocka_unit_test(interrupted_before),  cmocka_unit_test(synced)};
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
