@@ -153,10 +153,11 @@ def take_files(case):
         take(case, records)
 
 
-def change_file(case):
-    """A file gets other rows, or other values in the same rows, and is indexed again."""
-    label, number, records = case.files[case.rng.choice(sorted(case.files))]
-    index_file(case, label, number, case.rng.choice([None, [key for _, key, _ in records]]))
+def change_files(case, has_same_keys):
+    """Some files get other rows, or other values in the same rows, and are indexed again."""
+    for path in case.rng.sample(sorted(case.files), len(case.files) // 2 + 1):
+        label, number, records = case.files[path]
+        index_file(case, label, number, [key for _, key, _ in records] if has_same_keys else None)
     take_files(case)
 
 
@@ -359,15 +360,18 @@ def files(case):
     ask(case)
     index(case)
     ask(case)
-    change_file(case)
+    change_files(case, True)
+    ask(case)
+    ask(case)
+    index(case)
+    change_files(case, False)
     index_files(case, [12])
     ask(case)
     index(case)
-    ask(case)
     forget_file(case)
     ask(case)
     case.run(case.ranks() + ["index", "-q", "--compact", "-o", case.folder])
-    change_file(case)
+    ask(case)
     index(case)
     ask(case)
 
