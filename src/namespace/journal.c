@@ -206,7 +206,7 @@ static int take_records(struct journal *j, const char *path, size_t at, size_t e
     }
     j->used = end;
     if (status == DELTAFS_OK)
-        note_committed(j, label);
+        note_committed(j, j->records > j->committed ? label : j->last_label);
     return status;
 }
 
@@ -384,7 +384,7 @@ int journal_seal(struct journal *j, struct error *e)
     seal_group(j, j->last_label + 1, 1);
     status = io_file_write(&j->file, j->end, j->bytes.bytes + j->end, JOURNAL_HEADER_SIZE, e);
     if (status == DELTAFS_OK)
-        note_committed(j, j->last_label + 1);
+        note_committed(j, j->last_label);
     return status;
 }
 
