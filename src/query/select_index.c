@@ -14,11 +14,12 @@
 #include "query/select.h"
 #include "query/value_index.h"
 
-#define SHARE     16                  /* more than this part of an epoch is found faster by a scan, */
-#define FEW       1024                /* but this many never are */
-#define TOP_STEP  (UINT64_C(1) << 16) /* of codes: where the largest values are looked for at first */
-#define TOP_GROWS 2
-#define DOUBT     1 /* codes: another processor may compute the last bit of a value otherwise */
+#define SHARE      16                  /* more than this part of an epoch is found faster by a scan, */
+#define FEW        1024                /* but this many never are */
+#define TOP_STEP   (UINT64_C(1) << 16) /* of codes: where the largest values are looked for at first */
+#define TOP_GROWS  2
+#define TOP_HALVES 8
+#define DOUBT      1 /* codes: another processor may compute the last bit of a value otherwise */
 
 /* An index that is open. */
 struct value_index {
@@ -234,20 +235,26 @@ static int candidates_suffice(const struct candidates *c, uint64_t top, uint64_t
     return c->count >= top && c->key[c->count - (size_t)top].code >= low + DOUBT;
 }
 
-/* The records with the `top` largest values, and some more: from the largest down to where there are enough. */
+/* The records with the `top` largest values, and some more: from the largest down to where there are enough, by steps
+ * that grow; and if those are too many at once, by halves of the last one. */
 static int candidates_top(struct candidates *c, const struct value_index *x, uint32_t epoch, uint64_t label,
                           uint64_t top)
 {
     uint64_t largest = index_largest(x, epoch), nan = value_index_code(NAN);
 
     largest = largest == nan ? value_index_code(INFINITY) : largest;
-    for (uint64_t step = TOP_STEP; step < largest; step = step < largest / TOP_GROWS ? step * TOP_GROWS : largest)
-        if (!candidates_find(c, x, label, largest - step, largest))
-            return 0;
-        else if (candidates_suffice(c, top, largest - step)) {
+    uint64_t step = TOP_STEP, few = 0, many = largest;
+    for (int halves = 0; step > few && step < many && halves < TOP_HALVES; halves += many < largest) {
+        if (!candidates_find(c, x, label, largest - step, largest)) {
+            many = step;
+        } else if (candidates_suffice(c, top, largest - step)) {
             candidates_cut(c, top);
             return 1;
+        } else {
+            few = step;
         }
+        step = many < largest || step > largest / TOP_GROWS ? few + (many - few) / 2 : step * TOP_GROWS;
+    }
     return 0;
 }
 
