@@ -1,4 +1,5 @@
 # Makes a page of section 3 from a public header: awk -v name=deltafs -f header.awk deltafs.h
+# With -v example=FILE, the page ends with this program, if there is one.
 #
 # The header begins with a comment: a title, then paragraphs and lists. A comment at the start of a line belongs to the
 # declarations below it, up to an empty line outside of braces or the next such comment. "/* ---- Title ---- */" begins
@@ -107,8 +108,15 @@ is_comment { add_text($0); if (!is_comment && !is_described) print_head(); next 
 }
 END {
     flush()
+    for (i = 0; (getline line < example) > 0; i++) {
+        if (i == 0)
+            print ".SH EXAMPLE\n.nf"
+        print escape(line)
+    }
+    if (i > 0)
+        print ".fi"
     print ".SH SEE ALSO"
-    n = split("deltafs deltafs_fileindex deltafs_hdf5 deltafs_logical deltafs_mpi deltafs_query", page, " ")
+    n = split("deltafs deltafs_fileindex deltafs_hdf5 deltafs_logical deltafs_mpi deltafs_namespace deltafs_query", page, " ")
     for (i = 1; i <= n; i++)
         if (page[i] != name)
             print ".BR " page[i] " (3),"

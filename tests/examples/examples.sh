@@ -31,6 +31,16 @@ expect 3 env SLURM_STEP_NUM_TASKS=4 "$here/minipic" -o ring --steps 1 -n 10
 grep -q "SLURM_STEP_NUM_TASKS=4, but this program's MPI has started 1 process" err || fail "no word of the launcher: $(cat err)"
 expect 1 srun write_ring ring/MANIFEST 2
 
+# The example of deltafs_namespace(3).
+expect 0 "$here/deltafs_namespace" results 7 registry@first
+[ "$(cat out)" = "7: 21 bytes" ] || fail "a run is listed as: $(cat out)"
+expect 0 "$here/deltafs_namespace" results 8 registry@second
+[ "$(sort out)" = "7: 21 bytes
+8: 21 bytes" ] || fail "two runs are listed as: $(cat out)"
+[ "$(deltafs cat registry@first:/runs/7)" = "energy of run 7: 1.5" ] || fail "run 7 has other results"
+expect 1 "$here/deltafs_namespace" results 9 registry@first
+grep -qF "registry@first: the snapshot exists already" err || fail "no word of the snapshot: $(cat err)"
+
 find_numpy
 if [ -n "$python" ] && ! nm -D --undefined-only "$here/.libs/libdeltafs.so" | grep -q __asan_init; then
     DELTAFS_LIBRARY=$here/.libs/libdeltafs.so PYTHONPATH=$examples/../../src/python "$python" "$examples/ring.py" ring 123 \

@@ -87,6 +87,10 @@ for page in "$top_builddir"/man/deltafs*.3; do
         grep -qF "$function" "$work/plain" || fail "$name.3 does not have $function)"
     done <"$work/functions"
     ! grep -qF 'DELTAFS_API' "$work/plain" || fail "$name.3 has DELTAFS_API"
+    sed -n '/^\.SH EXAMPLE$/,/^\.fi$/{/^\./d; s/\\e/\\/g; p}' "$work/plain" >"$work/example"
+    if [ -f "$top_srcdir/tests/examples/$name.c" ]; then
+        same "$work/example" "$top_srcdir/tests/examples/$name.c" "the example of $name.3 is not the program"
+    fi
 done
 if command -v groff >"$work/groff"; then
     for page in "$top_srcdir"/man/*.[1-7] "$top_builddir"/man/*.[1-7]; do

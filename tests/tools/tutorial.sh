@@ -15,8 +15,8 @@ plain() {
     sed -n "/^\.$1\$/,/^\.$2\$/{/^\./d; s/\\\\-/-/g; s/\\\\(aq/'/g; p}" "$page"
 }
 plain EX EE >"$work/commands"
-plain nf fi >"$work/results"
-[ "$(grep -c '^deltafs' "$work/commands")" -ge 10 ] && [ -s "$work/results" ] || fail "too few commands in $page"
+plain nf fi >"$work/shown"
+[ "$(grep -c '^deltafs' "$work/commands")" -ge 10 ] && [ -s "$work/shown" ] || fail "too few commands in $page"
 if [ -d "$real" ]; then
     sed -i '/make_vpic/d' "$work/commands"
 fi
@@ -50,6 +50,11 @@ for name in tracks.svg energy.svg fastest.csv fastest.npz 480.parquet others; do
     [ -s "$work/$name" ] || fail "no $name"
 done
 [ "$(wc -l <"$work/fastest")" -eq 10 ] || fail "fastest has other keys than ten"
+# The namespaces and snapshots.
+stdout_has "registry@first:/tracks:
+$(sort "$work/fastest" | sed 's/$/.csv/')"
+printf '%s\n' /energy /energy/tracks.svg /tracks.svg >"$work/differ"
+grep '^/[a-z]' "$work/out" | sort | cmp - "$work/differ" || fail "diff says: $(grep '^/' "$work/out")"
 if [ -n "$python" ]; then
     sed -n '/^import deltafs/,/^fastest/p' "$work/commands" >"$work/fastest.py"
     echo 'print(*sorted(fastest), sep=chr(10))' >>"$work/fastest.py"
@@ -59,7 +64,7 @@ if [ -n "$python" ]; then
 fi
 [ ! -d "$real" ] || while IFS= read -r line; do
     stdout_has "$line"
-done <"$work/results"
+done <"$work/shown"
 
 # Dumps that are made look like those of a run: tracks without jumps, in the box, and momenta that fit on an axis.
 "$PYTHON3" "$cli/make_vpic.py" "$work/made" --plasma || fail "make_vpic.py"
