@@ -355,8 +355,9 @@ DELTAFS_API int deltafs_namespace_verify(const char *path, deltafs_damage_fn fn,
                                          struct deltafs_verify_counts *out);
 
 /* Repair each table of the namespace at `path` as deltafs_repair does a directory, with the same reports and errors,
- * and go on with the others if one cannot be repaired. Then report the folders and files that have lost something. Of
- * the options, `has_label` and `has_drop_from` are DELTAFS_ERR_INVALID: repair that table by itself. Not collective. */
+ * and go on with the others if one cannot be repaired. Write a damaged journal again with the commits that can be read,
+ * and report what is lost (DELTAFS_ERR_DAMAGED). Then report the folders and files that have lost something. Of the
+ * options, `has_label` and `has_drop_from` are DELTAFS_ERR_INVALID: repair that table by itself. Not collective. */
 DELTAFS_API int deltafs_namespace_repair(const char *path, const struct deltafs_repair_options *options,
                                          deltafs_repair_fn fn, void *arg);
 

@@ -21,8 +21,9 @@
  * A reader that does not know a WORD skips the line if it begins with a small letter, and refuses the container if it
  * begins with a capital. */
 #define MANIFEST_NAME      "MANIFEST"
-#define VALUE_INDEX_FOLDER "by" /* of indexes by value, directories themselves */
-#define MANIFEST_NEW_NAME  "MANIFEST.new"
+#define VALUE_INDEX_FOLDER "by"   /* of indexes by value, directories themselves */
+#define NEW_SUFFIX         ".new" /* of a file that is to replace another */
+#define MANIFEST_NEW_NAME  MANIFEST_NAME NEW_SUFFIX
 #define MANIFEST_COPY_NAME "MANIFEST.copy" /* of a directory: the same lines, each written once MANIFEST has it */
 #define SOURCES_NAME       "SOURCES"       /* of an index: what is indexed in it; lines as a manifest's */
 #define KEPT_SUFFIX        ".damaged"      /* of a file as it was before it was repaired; a second one is .damaged.2 */

@@ -222,22 +222,52 @@ static int take_groups(struct journal *j, const char *path, size_t n, struct err
         else if (was_whole(j, p + at, n - at))
             return error_damaged(e, path, at,
                                  "the checksum of a commit does not match, and other commits follow it; bring back a "
-                                 "copy of the file, or remove it: then the commits in it are lost");
+                                 "copy of the file, or keep the other commits with 'deltafs repair'");
         else
             break; /* the last one was interrupted */
     }
     return status;
 }
 
-int journal_parse(struct journal *j, const char *path, const uint8_t *bytes, size_t n, uint64_t table, struct error *e)
+static int take_bytes(struct journal *j, const uint8_t *bytes, size_t n, uint64_t table, struct error *e)
 {
     *j = (struct journal){.table = table};
     int status = n > 0 ? buffer_reserve(&j->bytes, n, MESSAGE, e) : DELTAFS_OK;
 
-    if (status != DELTAFS_OK || n == 0)
-        return status;
-    memcpy(j->bytes.bytes, bytes, n);
-    return take_groups(j, path, n, e);
+    if (status == DELTAFS_OK && n > 0)
+        memcpy(j->bytes.bytes, bytes, n);
+    return status;
+}
+
+int journal_parse(struct journal *j, const char *path, const uint8_t *bytes, size_t n, uint64_t table, struct error *e)
+{
+    int status = take_bytes(j, bytes, n, table, e);
+
+    return status == DELTAFS_OK ? take_groups(j, path, n, e) : status;
+}
+
+int journal_salvage(struct journal *j, const char *path, const uint8_t *bytes, size_t n, uint64_t table, size_t *lost,
+                    struct error *e)
+{
+    int status = take_bytes(j, bytes, n, table, e);
+
+    *lost = 0;
+    for (size_t at = 0, size; at < n && status == DELTAFS_OK; at += size) {
+        size = whole_group(bytes + at, n - at);
+        status = DELTAFS_ERR_DAMAGED;
+        if (size > 0) {
+            memcpy(j->bytes.bytes + j->end, bytes + at, size);
+            status = take_records(j, path, j->end, j->end + size, e);
+        } else {
+            size = 1;
+        }
+        if (status == DELTAFS_ERR_DAMAGED) {
+            journal_abort(j);
+            *lost += size;
+            status = DELTAFS_OK;
+        }
+    }
+    return status;
 }
 
 static int read_file(struct journal *j, struct io_file *file, uint64_t *size, struct error *e)

@@ -51,6 +51,10 @@ struct journal {
 int journal_read(struct journal *j, struct io *io, const char *path, uint64_t table, struct error *e);
 /* The same of `n` bytes in memory. */
 int journal_parse(struct journal *j, const char *path, const uint8_t *bytes, size_t n, uint64_t table, struct error *e);
+/* Of damaged ones, the groups that can be read, in j->bytes up to j->end, as a file without the damage; *lost: bytes
+ * that are left out. */
+int journal_salvage(struct journal *j, const char *path, const uint8_t *bytes, size_t n, uint64_t table, size_t *lost,
+                    struct error *e);
 void journal_fini(struct journal *j);
 /* Leave out groups up to this label. */
 void journal_drop(struct journal *j, uint64_t label);

@@ -48,8 +48,8 @@ int namespace_each_directory(struct io *io, const char *path, void (*fn)(void *a
     return status;
 }
 
-int namespace_check_journals(struct io *io, const char *path, struct damages *d, struct deltafs_verify_counts *counts,
-                             struct error *e)
+static int check_journals(struct io *io, const char *path, struct damages *d, struct deltafs_verify_counts *counts,
+                          struct error *e)
 {
     char name[PATH_ROOM];
     uint64_t *number = NULL;
@@ -266,7 +266,7 @@ static int verify_namespace(struct namespace_verify *v, const char *path, struct
     if (status == DELTAFS_OK)
         status = namespace_each_directory(&v->io, path, verify_one, v, e);
     if (status == DELTAFS_OK)
-        status = namespace_check_journals(&v->io, path, &v->damages, &v->counts, e);
+        status = check_journals(&v->io, path, &v->damages, &v->counts, e);
     if (status == DELTAFS_OK) {
         int checked = namespace_check_names(path, &v->damages, NULL, e);
         if (v->damages.count == 0) /* otherwise that is why it cannot be opened */

@@ -449,7 +449,7 @@ static int repair_write_manifest(struct repair *r, struct error *e)
         io_file_close(&old, error_ignored());
     int status = repair_renew(r, e);
     if (status == DELTAFS_OK && !r->options->dry_run)
-        status = text_replace(&r->io, r->path, &r->text, has_old ? kept : NULL, e);
+        status = text_replace(&r->io, r->path, MANIFEST_NAME, &r->text, has_old ? kept : NULL, e);
     if (status == DELTAFS_OK)
         repair_report(r, "%s: is written again%s%s", path, has_old ? "; the former one is saved as " : "",
                       has_old ? name : "");

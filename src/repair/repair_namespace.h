@@ -11,9 +11,6 @@ int namespace_check_texts(struct io *io, const char *path, struct damages *d, st
 /* Call `fn` with the directory of each table, and with that of its data, whether it has one or not. */
 int namespace_each_directory(struct io *io, const char *path, void (*fn)(void *arg, const char *directory), void *arg,
                              struct error *e);
-/* Read the journal of each table; adds which is damaged, and what they have to `counts`. */
-int namespace_check_journals(struct io *io, const char *path, struct damages *d, struct deltafs_verify_counts *counts,
-                             struct error *e);
 /* List all folders, and find the bytes of all files, of a namespace or a snapshot; adds which of them has lost
  * something. `out` (may be NULL) gets the number of names, as records, and the bytes of files. The status is that of
  * opening. */

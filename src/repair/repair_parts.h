@@ -33,6 +33,8 @@ struct text {
     char *bytes;
     size_t n;
 };
+/* A whole file; one that is missing is empty. */
+int text_load(struct io *io, const char *folder, const char *name, struct text *out, struct error *e);
 void text_fini(struct text *t);
 
 /* What a damaged manifest is to be, from its own lines and its copy's, and parsed. DELTAFS_ERR_DAMAGED: a line is
@@ -43,8 +45,10 @@ int text_check_copy(struct io *io, const char *folder, struct error *e);
 /* The manifest up to the line of epoch `number`. */
 int text_cut(struct io *io, const char *folder, uint64_t number, struct text *out, struct error *e);
 int text_parse(const struct text *t, const char *folder, struct manifest *m, struct error *e);
-/* Replace the manifest; the former one is kept under the name `kept`, or there is none (NULL). */
-int text_replace(struct io *io, const char *folder, const struct text *t, const char *kept, struct error *e);
+/* Replace the manifest, or another file of the folder; the former one is kept under the name `kept`, or there is none
+ * (NULL). */
+int text_replace(struct io *io, const char *folder, const char *name, const struct text *t, const char *kept,
+                 struct error *e);
 /* ---- Verifying ---- */
 
 /* Add what a step found that ended with `status` and *e, unless it is DELTAFS_OK; returns `status`. */

@@ -9,8 +9,7 @@
 
 #define KEPT_MAX 100000 /* files kept of what was replaced */
 
-/* A whole file; one that is missing is empty. */
-static int text_load(struct io *io, const char *folder, const char *name, struct text *out, struct error *e)
+int text_load(struct io *io, const char *folder, const char *name, struct text *out, struct error *e)
 {
     char path[PATH_ROOM];
     struct io_file file;
@@ -192,21 +191,22 @@ int repair_write(struct io *io, const char *path, int flags, uint64_t at, const 
     return io_file_finish(&file, status, e);
 }
 
-int text_replace(struct io *io, const char *folder, const struct text *t, const char *kept, struct error *e)
+int text_replace(struct io *io, const char *folder, const char *name, const struct text *t, const char *kept,
+                 struct error *e)
 {
     char path[PATH_ROOM], aside[PATH_ROOM];
     struct text old;
-    int status = text_load(io, folder, MANIFEST_NAME, &old, e);
+    int status = text_load(io, folder, name, &old, e);
 
     if (status == DELTAFS_OK && kept)
         status = repair_write(io, kept, O_CREAT | O_TRUNC, 0, old.bytes, old.n, e);
     if (status == DELTAFS_OK)
         status =
-            repair_write(io, io_path_in(aside, folder, MANIFEST_NEW_NAME), O_CREAT | O_TRUNC, 0, t->bytes, t->n, e);
+            repair_write(io, io_path_in(aside, folder, "%s" NEW_SUFFIX, name), O_CREAT | O_TRUNC, 0, t->bytes, t->n, e);
     if (status == DELTAFS_OK)
         status = io_sync_folder(io, folder, e);
     if (status == DELTAFS_OK)
-        status = io_rename(io, aside, io_path_in(path, folder, MANIFEST_NAME), e);
+        status = io_rename(io, aside, io_path_in(path, folder, "%s", name), e);
     if (status == DELTAFS_OK)
         status = io_sync_folder(io, folder, e);
     text_fini(&old);

@@ -108,6 +108,21 @@ static void seal_journal(uint8_t *bytes, size_t n)
     }
 }
 
+/* What is kept of a journal is one without damage, with the same commits. */
+static void try_salvage(const uint8_t *bytes, size_t n)
+{
+    struct journal kept, again;
+    struct error e;
+    size_t lost;
+
+    FUZZ_CHECK(journal_salvage(&kept, "/n/journal", bytes, n, 7, &lost, &e) == DELTAFS_OK);
+    FUZZ_CHECK(kept.end + lost == n);
+    FUZZ_CHECK(journal_parse(&again, "/n/journal", kept.bytes.bytes, kept.end, 7, &e) == DELTAFS_OK);
+    FUZZ_CHECK(again.end == kept.end && again.committed == kept.committed && again.last_label == kept.last_label);
+    journal_fini(&kept);
+    journal_fini(&again);
+}
+
 static void try_journal(const uint8_t *bytes, size_t n)
 {
     struct journal j;
@@ -126,6 +141,7 @@ static void try_journal(const uint8_t *bytes, size_t n)
             FUZZ_CHECK(same && same->kind == kind && same->key == r[i].key);
         }
     }
+    try_salvage(bytes, n);
     journal_drop(&j, j.last_label);
     FUZZ_CHECK(j.committed == 0);
     journal_fini(&j);

@@ -95,6 +95,46 @@ says "c:/small: its bytes cannot all be read: "
 says "c:/d/large: its bytes cannot all be read: "
 says_out ", 2 damages"
 
+# A journal with four commits, the second of which is damaged: it is lost, and said to be; the others stay.
+again
+size() { wc -c <"$(echo c/*.journal)"; }
+for name in one two three four; do
+    expect 0 env DELTAFS_SYNC=commit "$deltafs" ns cp small c:/$name
+    [ $name != one ] || first=$(size) # and a commit without records, which the next writer writes over
+    [ $name != two ] || second=$(size)
+done
+journal=$(cd c && echo *.journal)
+damage "$journal" $(((first + second) / 2 - 20))
+cp "c/$journal" damaged
+expect 3 "$deltafs" ls c:/
+says "c/$journal: damaged at offset"
+says "keep the other commits with 'deltafs repair'"
+finds 3 verify
+finds 3 repair
+says_out "it is written again with what can be read"
+says "the commits in them, are lost"
+same "c/$journal" damaged "a list of what can be repaired changed a journal"
+finds 3 repair --apply
+same "c/$journal.damaged" damaged "the damaged journal is not saved"
+finds 0 verify
+expect 0 "$deltafs" ls c:/
+[ "$(cat out)" = "$(printf '%s\n' d four one small three)" ] || fail "after the repair: $(cat out)"
+expect 0 "$deltafs" ns cp small c:/two
+expect 0 "$deltafs" cat c:/one c:/two c:/three c:/four
+[ "$(cat out)" = "$(cat small small small small)" ] || fail "the files have $(cat out)"
+finds 0 verify
+
+# While another may be writing the table, its journal is not replaced.
+cp damaged "c/$journal"
+printf 'host=elsewhere.example pid=1 job=- session=01234567-89ab-4def-8123-456789abcdef renewed=%020d\n' \
+    "$(date +%s)" >"c/$table/LEASE"
+finds 3 repair --apply
+says "elsewhere.example"
+same "c/$journal" damaged "the journal of another's table is replaced"
+expect 3 "$deltafs" repair --apply --lease 0 c
+says_out "the damaged one is saved as $journal.damaged.2"
+finds 0 verify
+
 # A snapshot, with a file that only it has.
 again
 expect 0 "$deltafs" snapshot --registry reg publish c only
