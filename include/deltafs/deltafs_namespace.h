@@ -307,7 +307,8 @@ DELTAFS_API int deltafs_snapshot_list_close(deltafs_snapshot_list *list);
  *
  * What is left are conflicts: a path that is not a folder in all snapshots, and that two of them have created, changed,
  * removed or renamed, neither knowing of the other. The policy decides, for each path. If it chooses a folder, what
- * others have put into it below that path is not there. */
+ * others have put into it below that path is not there. A folder that one has removed, and no other has changed itself,
+ * is removed with what others have changed in it or put into it; that is no conflict. */
 
 /* Publish a merge of snapshots. With DELTAFS_SNAPSHOT_ERROR all paths are compared, which takes longer for larger
  * snapshots; DELTAFS_ERR_CONFLICT: the message names the first conflict. DELTAFS_ERR_INVALID: a namespace is a copy of

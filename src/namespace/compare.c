@@ -13,7 +13,8 @@
 struct side {
     deltafs_namespace *ns;
     deltafs_namespace_list *list;
-    struct inode next; /* type ENTRY_REMOVED at the end */
+    int has_next;
+    struct inode next; /* of conflicts it may be removed */
     uint32_t hash;     /* of its name */
 };
 
@@ -41,11 +42,6 @@ struct deltafs_snapshot_paths {
     struct error error;
 };
 
-static int is_there(const struct inode *i)
-{
-    return i->type != ENTRY_REMOVED;
-}
-
 /* "FOLDER/NAME"; the root is "/". NULL: no memory. */
 static char *path_join(const char *folder, const char *name)
 {
@@ -59,15 +55,28 @@ static char *path_join(const char *folder, const char *name)
 
 /* ---- Folders ---- */
 
+/* Of a merge, names that are removed in the end may be in conflict, too. */
+static int next_of(const deltafs_snapshot_paths *p, struct side *s)
+{
+    int status;
+
+    do
+        status = list_next_name(s->list, &s->next, &s->has_next);
+    while (status == DELTAFS_OK && s->has_next && s->next.type == ENTRY_REMOVED &&
+           (p->sides == 2 || !list_is_conflict(s->list)));
+    return status;
+}
+
 static int side_next(deltafs_snapshot_paths *p, struct side *s)
 {
     int status = s->list ? ns_begin(s->ns, "deltafs_snapshot_paths_next", 0) : DELTAFS_OK;
 
+    s->has_next = 0;
     if (s->list && status == DELTAFS_OK)
-        status = list_next(s->list, &s->next);
+        status = next_of(p, s);
     if (status != DELTAFS_OK)
         p->error = s->ns->error;
-    else if (s->list && is_there(&s->next))
+    else if (s->has_next)
         s->hash = name_hash(list_name(s->list), strlen(list_name(s->list)));
     return status;
 }
@@ -90,7 +99,6 @@ static int open_folder(deltafs_snapshot_paths *p)
     p->now = p->folder[--p->folders];
     for (int i = 0; i < p->sides && status == DELTAFS_OK; i++) {
         struct side *s = &p->side[i];
-        s->next = (struct inode){.type = ENTRY_REMOVED};
         if (p->now.is_in[i])
             status = error_of_call(deltafs_namespace_list_open(s->ns, p->now.path, &s->list), &p->error);
         if (status == DELTAFS_OK)
@@ -144,12 +152,12 @@ static int collect(deltafs_snapshot_paths *p)
 
     p->pairs = p->at = 0;
     for (int i = 0; i < p->sides; i++)
-        if (is_there(&p->side[i].next) && (!has_hash || p->side[i].hash < hash)) {
+        if (p->side[i].has_next && (!has_hash || p->side[i].hash < hash)) {
             hash = p->side[i].hash;
             has_hash = 1;
         }
     for (int i = 0; i < p->sides && has_hash; i++)
-        while (status == DELTAFS_OK && is_there(&p->side[i].next) && p->side[i].hash == hash) {
+        while (status == DELTAFS_OK && p->side[i].has_next && p->side[i].hash == hash) {
             status = add_pair(p, i);
             if (status == DELTAFS_OK)
                 status = side_next(p, &p->side[i]);

@@ -538,19 +538,31 @@ static int next_name(deltafs_namespace_list *l, struct inode *shown)
     return status;
 }
 
-int list_next(deltafs_namespace_list *l, struct inode *shown)
+int list_next_name(deltafs_namespace_list *l, struct inode *shown, int *has)
 {
     int status = DELTAFS_OK;
 
     shown->type = ENTRY_REMOVED;
-    while (status == DELTAFS_OK && shown->type == ENTRY_REMOVED) {
+    *has = 0;
+    while (status == DELTAFS_OK && !*has) {
         if (l->group_at == l->group.count) {
             status = next_group(l);
             if (status != DELTAFS_OK || l->group.count == 0)
                 break;
         }
+        *has = !l->group.member[l->group_at].is_done;
         status = next_name(l, shown);
     }
+    return status;
+}
+
+int list_next(deltafs_namespace_list *l, struct inode *shown)
+{
+    int status, has;
+
+    do
+        status = list_next_name(l, shown, &has);
+    while (status == DELTAFS_OK && has && shown->type == ENTRY_REMOVED);
     return status;
 }
 

@@ -197,6 +197,8 @@ int ns_check_movable(deltafs_namespace *ns, const struct found *f, const char *p
 /* A list of what is in these folders; its next entry, type ENTRY_REMOVED at the end, and its name. */
 int list_create(deltafs_namespace *ns, const struct folder *folder, size_t count, deltafs_namespace_list **out);
 int list_next(deltafs_namespace_list *l, struct inode *shown);
+/* The next name, also one that has nothing any more; *has: there is one. */
+int list_next_name(deltafs_namespace_list *l, struct inode *shown, int *has);
 const char *list_name(const deltafs_namespace_list *l);
 /* Whether the inputs of the uppermost merge disagree on it. */
 int list_is_conflict(const deltafs_namespace_list *l);

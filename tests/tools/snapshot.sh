@@ -177,7 +177,7 @@ says "give REG@NAME"
 # ---- Merges: two jobs begin with the same snapshot ----
 run ns create common
 run ns mkdir common:/out
-for name in same left right both removed; do put old common:/out/$name; done
+for name in same left right both removed altered; do put old common:/out/$name; done
 run ns mkdir common:/gone
 run snapshot --registry reg publish common common
 run ns create a --on reg@common
@@ -188,6 +188,8 @@ put both-a a:/out/both
 put both-b b:/out/both
 run ns rm a:/out/removed
 put changed b:/out/removed
+put altered-a a:/out/altered
+run ns rm b:/out/altered
 run ns rm -r a:/gone
 put in b:/gone/file
 run ns mkdir a:/fresh
@@ -204,6 +206,7 @@ run snapshot --registry reg conflicts a b
 sort out -o out
 prints '/fresh/name
 /kind
+/out/altered
 /out/both
 /out/removed
 '
@@ -220,6 +223,17 @@ says "give -o NAME"
 expect 2 "$deltafs" snapshot --registry reg merge a b -o x --policy best
 says "is none of first, last, newest and error"
 
+# If all that they disagree about is removed in the end, they are in conflict nevertheless.
+run ns create c --on reg@common
+run ns rm c:/out/both
+run snapshot --registry reg publish c c
+run snapshot --registry reg conflicts a c
+prints '/out/both
+'
+expect 3 "$deltafs" snapshot --registry reg merge a c -o none --policy error
+says "/out/both: the snapshots have changed it differently"
+run snapshot --registry reg withdraw c
+
 # shows SNAPSHOT BOTH REMOVED NAME: what a merge of a and b has where they are in conflict, and elsewhere.
 shows() {
     run ns find "$1:/"
@@ -227,7 +241,7 @@ shows() {
     {
         printf '/\n/fresh\n/fresh/name\n/fresh/one\n/fresh/two\n/kind\n/out\n'
         printf '/out/both\n/out/left\n'
-        [ "$3" = gone ] || echo /out/removed
+        if [ "$3" = gone ]; then echo /out/altered; else echo /out/removed; fi
         printf '/out/right\n/out/same\n'
     } | sed "s|^|$1:|" | sort >wanted
     same found wanted "names in $1"
