@@ -58,6 +58,7 @@ struct deltafs_namespace_list {
     struct list_batch batch; /* the next groups, while files are opened as they are listed */
     int has_name;            /* a name was returned last, and still is known as it was in the group; */
     int is_conflict;         /* the inputs of a merge disagree on it */
+    int is_incomplete;       /* a source could not be read to its end */
     unsigned opened;         /* so many names were opened as files right after they were returned */
     struct version *version; /* of one name */
     size_t versions, version_room;
@@ -311,7 +312,21 @@ static int open_sources(deltafs_namespace_list *l)
 
 /* ---- Names ---- */
 
-/* Collect the records of the least hash that is left, into an empty group. */
+/* Move the records of the group's hash from a source to the group. */
+static int collect_source(deltafs_namespace_list *l, struct source *s)
+{
+    int status = DELTAFS_OK;
+
+    while (status == DELTAFS_OK && s->bytes && s->hash == l->group.hash) {
+        status = group_add(&l->group, s->bytes, s->size, &s->entry, &l->ns->error);
+        if (status == DELTAFS_OK)
+            status = next_record(l, s);
+    }
+    return status;
+}
+
+/* Collect the records of the least hash that is left, into an empty group; after an error with a source, those of the
+ * others. */
 static int collect_group(deltafs_namespace_list *l)
 {
     const struct source *least = NULL;
@@ -324,12 +339,11 @@ static int collect_group(deltafs_namespace_list *l)
     if (!least)
         return DELTAFS_OK;
     group_clear(g, least->hash);
-    for (struct source *s = l->source; s < l->source + l->sources; s++)
-        while (status == DELTAFS_OK && s->bytes && s->hash == g->hash) {
-            status = group_add(g, s->bytes, s->size, &s->entry, &l->ns->error);
-            if (status == DELTAFS_OK)
-                status = next_record(l, s);
-        }
+    for (struct source *s = l->source; s < l->source + l->sources; s++) {
+        int one = collect_source(l, s);
+        status = one == DELTAFS_OK ? status : one;
+    }
+    l->is_incomplete |= status != DELTAFS_OK;
     group_settle(g);
     return status;
 }
@@ -574,8 +588,9 @@ static int list_knows(const deltafs_namespace_list *l, const struct entry_name *
 {
     int is_folder = 0;
 
-    if (!l || !l->has_name || l->ns->has_resolver || (l->ns->own.number != 0 && l->ns->clears != l->clears) ||
-        (uint32_t)name->key != l->group.hash || !has_name(&l->group.member[l->group_at - 1], name->text, name->size))
+    if (!l || !l->has_name || l->is_incomplete || l->ns->has_resolver ||
+        (l->ns->own.number != 0 && l->ns->clears != l->clears) || (uint32_t)name->key != l->group.hash ||
+        !has_name(&l->group.member[l->group_at - 1], name->text, name->size))
         return 0;
     for (const struct source *s = l->source; s < l->source + l->sources; s++)
         if (s->iter && iter_has_damage(s->iter))

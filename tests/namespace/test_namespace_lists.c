@@ -1,6 +1,8 @@
 /* Files that are opened as a list returns them: they come in the order of their bytes, in batches, and the list knows
  * their names without looking them up. */
 #include <fcntl.h>
+#include <glob.h>
+#include "io/io.h"
 #include "unit_namespace.h"
 
 static const char *file_path(unsigned number)
@@ -178,16 +180,16 @@ static void other_folder(void **state)
     close_ns(ns);
 }
 
-/* List the folder and read its files, which all have version 2 by now. Returns how much could not be read. */
-static unsigned read_damaged(const char *path)
+/* List the folder and read its files, which all have version 2 by now. Returns how much could not be read, with
+ * `expected`. */
+static unsigned read_failing(deltafs_namespace *ns, int expected)
 {
     const struct deltafs_namespace_entry *entry;
-    deltafs_namespace *ns = open_ns(path, O_RDONLY);
-    deltafs_namespace_list *l = open_list(ns);
+    deltafs_namespace_list *l = NULL;
     unsigned failures = 0;
-    int status;
+    int status = deltafs_namespace_list_open(ns, "/dir", &l);
 
-    while ((status = deltafs_namespace_list_next(l, &entry)) == DELTAFS_OK && entry) {
+    while (status == DELTAFS_OK && (status = deltafs_namespace_list_next(l, &entry)) == DELTAFS_OK && entry) {
         unsigned number = (unsigned)atoi(entry->name), found = 0, version = 0;
         char text[64] = "";
         deltafs_namespace_file *f;
@@ -197,14 +199,22 @@ static unsigned read_damaged(const char *path)
             status = deltafs_namespace_file_read(f, 0, text, sizeof text - 1, &got);
             CHECK_IS(deltafs_namespace_file_close(f), DELTAFS_OK);
         }
-        CHECK(status == DELTAFS_OK || status == DELTAFS_ERR_DAMAGED);
+        CHECK(status == DELTAFS_OK || status == expected);
         failures += status != DELTAFS_OK;
         CHECK(status != DELTAFS_OK || sscanf(text, " file %u version %u", &found, &version) == 2);
         CHECK(status != DELTAFS_OK || (found == number && version == 2));
     }
-    CHECK(status == DELTAFS_OK || status == DELTAFS_ERR_DAMAGED);
+    CHECK(status == DELTAFS_OK || status == expected);
     failures += status != DELTAFS_OK;
     deltafs_namespace_list_close(l);
+    return failures;
+}
+
+static unsigned read_damaged(const char *path)
+{
+    deltafs_namespace *ns = open_ns(path, O_RDONLY);
+    unsigned failures = read_failing(ns, DELTAFS_ERR_DAMAGED);
+
     close_ns(ns);
     return failures;
 }
@@ -244,10 +254,120 @@ static void damages(void **state)
     CHECK(failures > PLACES);
 }
 
+/* Two tables, both with all files in their epochs; the paths of the tables. The second one has version 2. */
+static const char *make_two_tables(const char *name, unsigned files, char table[2][PATH_ROOM])
+{
+    const char *path = unit_path("%s", name);
+    deltafs_namespace *ns = new_ns(name), *newer;
+    char first[32];
+    glob_t tables;
+
+    CHECK_IS(deltafs_namespace_mkdir(ns, "/dir", 0755), DELTAFS_OK);
+    for (unsigned i = 0; i < files; i++)
+        put_number(ns, i, 1);
+    CHECK_IS(deltafs_namespace_commit(ns), DELTAFS_OK);
+    CHECK_IS(count_tables(path, first), 1);
+    newer = open_ns(path, O_RDWR);
+    for (unsigned i = 0; i < files; i++)
+        put_number(newer, i, 2);
+    close_ns(newer);
+    close_ns(ns);
+    make_epochs(path);
+    CHECK_IS(glob(unit_path("%s/t%s", name, "????????????????"), 0, NULL, &tables), 0);
+    CHECK_IS(tables.gl_pathc, 2);
+    for (int i = 0; i < 2; i++)
+        strcpy(table[strcmp(strrchr(tables.gl_pathv[i], '/') + 1, first) != 0], tables.gl_pathv[i]);
+    globfree(&tables);
+    return path;
+}
+
+/* List all files and open each, if `opens`. Returns how often the list had an error. */
+static unsigned list_behind_errors(const char *path, unsigned files, int opens)
+{
+    deltafs_namespace *ns = open_ns(path, O_RDONLY);
+    const struct deltafs_namespace_entry *entry = NULL;
+    deltafs_namespace_list *l = open_list(ns);
+    unsigned failures = 0, n = 0;
+    uint8_t *seen = calloc(files, 1);
+    int status;
+
+    assert_non_null(seen);
+    while ((status = deltafs_namespace_list_next(l, &entry)) != DELTAFS_OK || entry) {
+        if (status != DELTAFS_OK) {
+            CHECK_IS(status, DELTAFS_ERR_DAMAGED);
+            failures++;
+            continue;
+        }
+        unsigned i = (unsigned)atoi(entry->name);
+        CHECK(i < files && !seen[i]++);
+        n++;
+        deltafs_namespace_file *f = NULL;
+        if (opens && deltafs_namespace_file_open(ns, file_path(i), O_RDONLY, 0, &f) == DELTAFS_OK)
+            CHECK_IS(read_number(ns, i), 2);
+        CHECK_IS(deltafs_namespace_file_close(f), DELTAFS_OK);
+    }
+    CHECK_IS(n, files);
+    CHECK_IS(deltafs_namespace_list_close(l), DELTAFS_OK);
+    close_ns(ns);
+    free(seen);
+    return failures;
+}
+
+/* One of two tables is damaged: a list reports that once, and returns each file once. (The file with the last record of
+ * the damaged table came twice.) */
+static void damaged_table(void **state)
+{
+    enum { FILES = 300 };
+    char table[2][PATH_ROOM];
+    const char *path = make_two_tables("table", FILES, table);
+    size_t n;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const char *log = unit_path("%s/00/p00000000.data", strstr(table[i], "table/"));
+        uint8_t *was = unit_load(log, &n);
+        unit_poke(log, n / 2, was[n / 2] ^ 1);
+        for (int opens = 0; opens < 2; opens++)
+            CHECK_IS(list_behind_errors(path, FILES, opens), 1);
+        unit_poke(log, n / 2, was[n / 2]);
+        free(was);
+    }
+}
+
+/* A record that is none of a namespace ends what a list has of a table: the files behind it are looked up when they are
+ * opened. (They had their older versions.) */
+static void malformed_record(void **state)
+{
+    enum { FILES = 300 };
+    char table[2][PATH_ROOM];
+    const char *path = make_two_tables("malformed", FILES, table);
+    const struct deltafs_record *record;
+    uint64_t key = 0, label;
+    deltafs_dir *dir;
+    deltafs_iter *iter;
+
+    (void)state;
+    CHECK_IS(deltafs_open(table[1], NULL, &dir), DELTAFS_OK);
+    CHECK_IS(deltafs_last_label(dir, &label), DELTAFS_OK);
+    CHECK_IS(deltafs_iter_open(dir, 0, UINT64_MAX, NULL, &iter), DELTAFS_OK);
+    for (int i = 0; i < FILES / 2; i++) {
+        CHECK_IS(deltafs_iter_next(iter, &record), DELTAFS_OK);
+        key = record->key + 1;
+    }
+    CHECK_IS(deltafs_iter_close(iter), DELTAFS_OK);
+    CHECK_IS(deltafs_close(dir), DELTAFS_OK);
+    CHECK_IS(deltafs_reopen(table[1], NULL, &dir), DELTAFS_OK);
+    CHECK_IS(deltafs_append(dir, key, "x", 1), DELTAFS_OK);
+    CHECK_IS(deltafs_epoch_end(dir, label + 1), DELTAFS_OK);
+    CHECK_IS(deltafs_close(dir), DELTAFS_OK);
+    CHECK_IS(list_behind_errors(path, FILES, 1), 1);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(batches), cmocka_unit_test(changes),
-                                       cmocka_unit_test(other_folder), cmocka_unit_test(damages)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(batches),       cmocka_unit_test(changes),
+                                       cmocka_unit_test(other_folder),  cmocka_unit_test(damages),
+                                       cmocka_unit_test(damaged_table), cmocka_unit_test(malformed_record)};
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
