@@ -189,9 +189,10 @@ static int take_records(struct journal *j, const char *path, size_t at, size_t e
     const uint8_t *p = j->bytes.bytes;
     uint64_t label = get_u64(p + at + 8);
     size_t begin = at;
-    int status = DELTAFS_OK;
+    int status = DELTAFS_OK, is_seal = end - at == JOURNAL_HEADER_SIZE;
 
-    if (get_u64(p + at + 16) != j->table || label <= j->last_label || get_u32(p + at + 28) > JOURNAL_FLAG_SYNCED)
+    if (get_u64(p + at + 16) != j->table || (is_seal ? label < j->last_label : label <= j->last_label) ||
+        get_u32(p + at + 28) > JOURNAL_FLAG_SYNCED)
         return error_damaged(e, path, at, "the commit is not of this table, or not behind the one before it");
     for (at += JOURNAL_HEADER_SIZE; at < end && status == DELTAFS_OK;) {
         if (end - at < JOURNAL_RECORD_SIZE)
@@ -206,7 +207,7 @@ static int take_records(struct journal *j, const char *path, size_t at, size_t e
     }
     j->used = end;
     if (status == DELTAFS_OK)
-        note_committed(j, j->records > j->committed ? label : j->last_label);
+        note_committed(j, is_seal ? j->last_label : label);
     return status;
 }
 
@@ -411,7 +412,7 @@ int journal_seal(struct journal *j, struct error *e)
     if (status != DELTAFS_OK)
         return status;
     j->used = j->end + JOURNAL_HEADER_SIZE;
-    seal_group(j, j->last_label + 1, 1);
+    seal_group(j, j->last_label, 1);
     status = io_file_write(&j->file, j->end, j->bytes.bytes + j->end, JOURNAL_HEADER_SIZE, e);
     if (status == DELTAFS_OK)
         note_committed(j, j->last_label);

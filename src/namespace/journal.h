@@ -86,7 +86,7 @@ int journal_remove(struct journal *j, struct io *io, const char *path, struct er
 /* Make the file durable. */
 int journal_sync(struct journal *j, struct error *e);
 /* If this writer has committed to the file, and all that is durable: append a group without records, which is not
- * synced, and whose label does not count. So damage of the last commit is not taken for an interrupted one. */
+ * synced, with the label of the last one. So damage of the last commit is not taken for an interrupted one. */
 int journal_seal(struct journal *j, struct error *e);
 /* Close, and leave the file. */
 int journal_close(struct journal *j, struct error *e);

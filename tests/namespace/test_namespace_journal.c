@@ -215,13 +215,13 @@ static void lookups(void **state)
     CHECK_IS(journal_close(&j, &e), DELTAFS_OK);
 }
 
-/* The bytes of a file can be those of a journal: of another one, or of this one as it was before. (A commit with such a
- * file that was interrupted was taken for damage.) */
+/* The bytes of a file can be those of a journal: of another one, or of this one as it was before, also when it was
+ * closed. (A commit with such a file that was interrupted was taken for damage.) */
 static void journals_in_files(void **state)
 {
     struct io io = io_default();
     struct error e;
-    size_t ends[GROUPS], n;
+    size_t ends[GROUPS], n, closed_size;
     uint8_t *copy = make_groups(1, ends, &n);
 
     (void)state;
@@ -230,7 +230,11 @@ static void journals_in_files(void **state)
         struct journal j = {.table = table};
         CHECK_IS(journal_put(&j, JOURNAL_ENTRY, 1, "record", 6, &e), DELTAFS_OK);
         CHECK_IS(journal_commit(&j, &io, path, 10 * GROUPS, 1, &e), DELTAFS_OK);
+        CHECK_IS(journal_seal(&j, &e), DELTAFS_OK);
+        uint8_t *closed = unit_load(path, &closed_size);
         CHECK_IS(journal_put(&j, JOURNAL_CHUNK, 1, copy, ends[GROUPS - 1], &e), DELTAFS_OK);
+        CHECK_IS(journal_put(&j, JOURNAL_CHUNK, 2, closed, closed_size, &e), DELTAFS_OK);
+        free(closed);
         CHECK_IS(journal_put(&j, JOURNAL_ENTRY, 1, "record", 6, &e), DELTAFS_OK);
         CHECK_IS(journal_commit(&j, &io, path, 10 * GROUPS + 1, 1, &e), DELTAFS_OK);
         CHECK_IS(journal_close(&j, &e), DELTAFS_OK);
