@@ -114,56 +114,71 @@ static int make_epochs(struct own_table *own, uint64_t data_label, uint64_t labe
     return status;
 }
 
-/* What the writer before this one has left in the journal is put into the directories, and this one goes on with the
- * journal. One of which all is in epochs is removed. */
-static int own_resume(struct own_table *own, struct error *e)
+/* Forget a table, which stays as it was. */
+static void own_release(struct own_table *own)
 {
-    char path[PATH_ROOM];
-    struct journal *j = &own->journal;
-    uint64_t label = 0;
-    int status = journal_read(j, own->io, journal_path(path, own), own->number, e);
-
-    raise_label(own->dir, &label);
-    if (status == DELTAFS_OK && j->last_label <= label) {
-        journal_fini(j);
-        status = io_unlink(own->io, path, e);
-        status = status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
-    }
-    if (status == DELTAFS_OK)
-        status = put_records(own, e);
-    if (status == DELTAFS_OK)
-        return status;
-    journal_fini(j);
+    journal_fini(&own->journal);
     deltafs_close(own->data);
     deltafs_close(own->dir);
     own->dir = own->data = NULL;
     own->has_data = 0;
     own->data_label = own->last_chunk = 0;
-    return status;
 }
 
-/* Take over one of the tables that are there. A damaged one stays as it is, for a repair, and one of another user for
- * that user. */
-static int own_take(struct own_table *own, uint64_t random, struct error *e)
+static int read_journal(struct own_table *own, struct error *e)
 {
     char path[PATH_ROOM];
+
+    return journal_read(&own->journal, own->io, journal_path(path, own), own->number, e);
+}
+
+/* What the writer before this one has left in the journal is put into the directories, and this one goes on with the
+ * journal. One of which all is in epochs is removed. */
+static int own_resume(struct own_table *own, struct error *e)
+{
+    char path[PATH_ROOM];
+    uint64_t label = 0;
+
+    raise_label(own->dir, &label);
+    if (own->journal.last_label > label)
+        return put_records(own, e);
+    journal_fini(&own->journal);
+    int status = io_unlink(own->io, journal_path(path, own), e);
+    return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
+}
+
+/* Take over a table, unless it is damaged, and stays as it is for a repair, or somebody else has it: then own->dir is
+ * NULL. A damaged journal is an error: nobody can open the namespace. */
+static int own_take_one(struct own_table *own, uint64_t number, struct error *e)
+{
+    char path[PATH_ROOM];
+
+    own->number = number;
+    int is_gone = access(table_path(path, own->path, number, ""), F_OK) != 0;
+    if (!may_take(own, number, is_gone))
+        return DELTAFS_OK;
+    int status = serial_open_directory(path, own->options, !is_gone, 0, &own->dir, e);
+    int read = status == DELTAFS_OK && !is_gone ? read_journal(own, e) : DELTAFS_OK;
+    if (status == DELTAFS_OK && read == DELTAFS_OK && !is_gone)
+        status = own_resume(own, e);
+    if (status == DELTAFS_OK && read == DELTAFS_OK)
+        return DELTAFS_OK;
+    own_release(own);
+    if (status == DELTAFS_ERR_BUSY || status == DELTAFS_ERR_NOT_DELTAFS || status == DELTAFS_ERR_NOT_FOUND ||
+        status == DELTAFS_ERR_EXISTS || status == DELTAFS_ERR_DAMAGED)
+        return DELTAFS_OK;
+    return error_first(status, read);
+}
+
+/* Take over one of the tables that are there. */
+static int own_take(struct own_table *own, uint64_t random, struct error *e)
+{
     uint64_t *number = NULL;
     size_t count = 0;
     int status = tables_list(own->io, own->path, &number, &count, e);
 
-    for (size_t i = 0; i < count && i < TRIES_MAX && status == DELTAFS_OK && !own->dir; i++) {
-        own->number = number[(random + i) % count];
-        table_path(path, own->path, own->number, "");
-        int is_gone = access(path, F_OK) != 0;
-        if (!may_take(own, own->number, is_gone))
-            continue;
-        status = serial_open_directory(path, own->options, !is_gone, 0, &own->dir, e);
-        if (status == DELTAFS_OK && !is_gone)
-            status = own_resume(own, e);
-        if (status == DELTAFS_ERR_BUSY || status == DELTAFS_ERR_NOT_DELTAFS || status == DELTAFS_ERR_NOT_FOUND ||
-            status == DELTAFS_ERR_EXISTS || status == DELTAFS_ERR_DAMAGED)
-            status = DELTAFS_OK;
-    }
+    for (size_t i = 0; i < count && i < TRIES_MAX && status == DELTAFS_OK && !own->dir; i++)
+        status = own_take_one(own, number[(random + i) % count], e);
     free(number);
     return status;
 }
@@ -209,6 +224,7 @@ int own_table_open(struct own_table *own, struct io *io, const char *path, const
     int status = open_any(own, 0, given, memory, e);
 
     if (status != DELTAFS_OK) {
+        own_release(own);
         own->number = 0;
         return status;
     }
@@ -402,6 +418,10 @@ int own_table_recover(struct io *io, const char *path, uint64_t number, const de
     if (status == DELTAFS_OK)
         status = serial_open_directory(table_path(name, path, number, ""), own.options, 1, 0, &own.dir, e);
     if (status == DELTAFS_OK)
+        status = read_journal(&own, e);
+    if (status == DELTAFS_OK)
         status = own_resume(&own, e);
+    if (status != DELTAFS_OK)
+        own_release(&own);
     return error_first(status, own_close(&own, 0, error_after(status, e)));
 }

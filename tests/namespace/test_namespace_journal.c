@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "io/lease.h"
 #include "namespace/journal.h"
 #include "unit_io.h"
 #include "unit_kth.h"
@@ -491,6 +492,30 @@ static void one_after_the_other(void **state)
     }
 }
 
+/* While a collection has the namespace, a writer is refused, and changes nothing of what another one has left. */
+static void refused(void **state)
+{
+    const char *path = unit_path("refused");
+    deltafs_namespace *ns = new_ns("refused");
+    struct io io = io_default();
+    struct lease lease;
+    struct error e;
+
+    (void)state;
+    close_ns(ns);
+    die_writing(path, 2000); /* more than JOURNAL_LEFT */
+    CHECK_IS(epochs_of(path), 0);
+    CHECK_IS(lease_take(&lease, &io, path, 600, 0, &e), DELTAFS_OK);
+    CHECK_IS(try_open(path, O_RDWR, "32M", &ns), DELTAFS_ERR_BUSY);
+    CHECK_IS(lease_drop(&lease, &e), DELTAFS_OK);
+    CHECK_IS(epochs_of(path), 0);
+    CHECK(unit_exists(journal_of(path)));
+    ns = open_ns(path, O_RDWR);
+    check_file(ns, "/a", "/2000");
+    close_ns(ns);
+    CHECK_IS(epochs_of(path), 1);
+}
+
 /* The next writer truncates a commit that was interrupted, whatever there is of it, before its own. */
 static void interrupted_before(void **state)
 {
@@ -701,6 +726,7 @@ static void damaged_journal(void **state)
     struct deltafs_namespace_collected c = {.struct_size = sizeof c};
     deltafs_options *o = unit_options("sync", "commit", NULL);
     deltafs_namespace *ns = new_ns("damaged");
+    char table[32];
 
     (void)state;
     close_ns(ns);
@@ -721,6 +747,7 @@ static void damaged_journal(void **state)
     CHECK(strstr(deltafs_errmsg(NULL), TABLE_JOURNAL) && strstr(deltafs_errmsg(NULL), "offset 0"));
     CHECK_IS(try_open(path, O_RDONLY, "32M", &ns), DELTAFS_ERR_DAMAGED);
     CHECK_IS(try_open(path, O_RDWR, "32M", &ns), DELTAFS_ERR_DAMAGED);
+    CHECK_IS(count_tables(path, table), 1);
     CHECK_IS(deltafs_namespace_collect(path, &c), DELTAFS_ERR_DAMAGED);
     CHECK_IS(deltafs_namespace_compact(path, NULL), DELTAFS_ERR_DAMAGED);
     CHECK_IS(deltafs_snapshot_publish(path, unit_path("registry@damaged")), DELTAFS_ERR_DAMAGED);
@@ -811,14 +838,26 @@ static void many_commits(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(interrupted_commits), cmocka_unit_test(damaged_commits), cmocka_unit_test(salvaged_commits),
-        cmocka_unit_test(salvaged_commits),    cmocka_unit_test(lookups),         cmocka_unit_test(journals_in_files),
-        cmocka_unit_test(hostile_commits),     cmocka_unit_test(failing_commits), cmocka_unit_test(beside_the_writer),
-        cmocka_unit_test(writers_that_died),   cmocka_unit_test(failed_data),     cmocka_unit_test(old_journal),
-        cmocka_unit_test(snapshots),           cmocka_unit_test(services),        cmocka_unit_test(damaged_journal),
-        cmocka_unit_test(damaged_when_closed), cmocka_unit_test(many_commits),    cmocka_unit_test(one_after_the_other),
-        cmocka_unit_test(interrupted_before),  cmocka_unit_test(synced)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(interrupted_commits),
+                                       cmocka_unit_test(damaged_commits),
+                                       cmocka_unit_test(salvaged_commits),
+                                       cmocka_unit_test(lookups),
+                                       cmocka_unit_test(journals_in_files),
+                                       cmocka_unit_test(hostile_commits),
+                                       cmocka_unit_test(failing_commits),
+                                       cmocka_unit_test(beside_the_writer),
+                                       cmocka_unit_test(writers_that_died),
+                                       cmocka_unit_test(failed_data),
+                                       cmocka_unit_test(old_journal),
+                                       cmocka_unit_test(snapshots),
+                                       cmocka_unit_test(services),
+                                       cmocka_unit_test(damaged_journal),
+                                       cmocka_unit_test(damaged_when_closed),
+                                       cmocka_unit_test(many_commits),
+                                       cmocka_unit_test(one_after_the_other),
+                                       cmocka_unit_test(interrupted_before),
+                                       cmocka_unit_test(synced),
+                                       cmocka_unit_test(refused)};
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
