@@ -14,7 +14,8 @@
 #define ROWS_AT_ONCE  4096
 #define BYTES_AT_ONCE ((size_t)1 << 20)
 #define ROWS_DIRECT   256  /* on average; fewer are copied together */
-#define KEYS_EACH     1024 /* a thread is worth so many that are looked up */
+#define KEYS_EACH     1024 /* a thread is worth so many that are looked up, */
+#define KEYS_ALONE    256  /* and none is if it is one of so many */
 
 /* ---- Opening ---- */
 
@@ -108,10 +109,28 @@ static uint32_t select_threads(const struct deltafs_select *s)
 {
     uint32_t mine, most = select_most_threads(s, &mine);
 
+    most = s->is_alone ? 1 : most;
     return most < mine * s->slices ? most : mine * s->slices;
 }
 
-/* How many slices a partition has, so that all threads have keys to look up. */
+/* Whether an index has what is needed of nearly all records that it has found. */
+static int select_is_alone(const struct deltafs_select *s)
+{
+    size_t keys = 0, lookups = 0;
+
+    for (size_t i = 0; s->found && i < s->founds; i++) {
+        const struct key_set *found = &s->found[i].keys;
+        if (!found->is_given)
+            return 0;
+        for (size_t k = 0; k < found->count; k++)
+            lookups += found->key[k].record == 0;
+        keys += found->count;
+    }
+    return s->found && !s->files && lookups <= keys / KEYS_ALONE;
+}
+
+/* How many slices a partition has: so that all threads have keys to look up, or each slice is a batch of records that
+ * are there. */
 static uint32_t select_slices(const struct deltafs_select *s)
 {
     uint32_t mine, most = select_most_threads(s, &mine);
@@ -119,6 +138,8 @@ static uint32_t select_slices(const struct deltafs_select *s)
 
     for (size_t i = 0; s->found && i < s->founds; i++)
         keys = s->found[i].keys.count > keys ? s->found[i].keys.count : keys;
+    if (s->is_alone)
+        return (uint32_t)(keys / s->partitions / BATCH + 1);
     size_t slices = keys / KEYS_EACH / mine;
     size_t needed = (most + mine - 1) / mine;
     slices = slices < needed ? slices : needed;
@@ -161,7 +182,7 @@ static int select_make_workers(struct deltafs_select *s, uint64_t label, struct 
 /* With fewer threads than wanted it only takes longer; there must be one. */
 static int select_start(struct deltafs_select *s, struct error *e)
 {
-    uint32_t wanted = s->left > 0 ? s->workers : 0;
+    uint32_t wanted = s->left > 0 && !s->is_alone ? s->workers : 0;
 
     for (uint32_t i = 0; i < wanted; i++) {
         struct worker *w = &s->worker[i];
@@ -185,6 +206,12 @@ static int select_take_files(struct deltafs_select *s, deltafs_fileindex *index,
     s->damage_epoch = UINT32_MAX;
     fileindex_check(index, &s->damage);
     return DELTAFS_OK;
+}
+
+/* Whether the caller gets the rows of an epoch unit by unit from the start: those of the next unit have larger keys. */
+static int select_is_by_unit(const struct deltafs_select *s)
+{
+    return s->is_alone && s->partitions == 1;
 }
 
 static int select_make(struct deltafs_select *s, deltafs_fileindex *index, const struct deltafs_select_options *o,
@@ -219,6 +246,8 @@ static int select_make(struct deltafs_select *s, deltafs_fileindex *index, const
     s->limit = (s->reader->memory == OPTION_AUTO ? SERIAL_MEMORY_DEFAULT : s->reader->memory) / 2;
     s->ahead = s->limit;
     select_use_index(s);
+    s->is_alone = select_is_alone(s);
+    s->is_overflowing = select_is_by_unit(s);
     s->slices = s->files ? 1 : select_slices(s);
     s->units = s->partitions * s->slices;
     s->left = (uint64_t)(s->end - first) * s->units;
@@ -374,7 +403,7 @@ static void select_advance(struct deltafs_select *s)
     for (uint32_t i = 0; i < s->units; i++)
         s->unit[i].is_done = 0;
     s->done = 0;
-    s->is_overflowing = 0;
+    s->is_overflowing = select_is_by_unit(s);
     s->ahead = s->limit;
     s->least = 0;
     s->taken = 0;
@@ -387,7 +416,7 @@ static int select_take(struct deltafs_select *s, int *is_ordered)
 {
     struct chunk **end = &s->chunks;
 
-    *is_ordered = s->is_overflowing;
+    *is_ordered = s->is_overflowing && !s->is_alone;
     if (s->is_overflowing) {
         struct unit *u = &s->unit[s->taken];
         if (!u->is_done && s->held < s->least)
@@ -409,13 +438,25 @@ static int select_take(struct deltafs_select *s, int *is_ordered)
     return 1;
 }
 
+/* With the lock: wait for a thread that has done something, or do a unit if there are no threads. */
+static void select_go_on(struct deltafs_select *s)
+{
+    if (!s->is_alone) {
+        pthread_cond_wait(&s->rows, &s->lock);
+        return;
+    }
+    pthread_mutex_unlock(&s->lock);
+    worker_step(&s->worker[0]);
+    pthread_mutex_lock(&s->lock);
+}
+
 /* Wait for rows; s->chunks stays NULL at the end. */
 static int select_wait(struct deltafs_select *s, int *is_ordered)
 {
     pthread_mutex_lock(&s->lock);
     while (!s->chunks && s->fatal.status == DELTAFS_OK && s->epoch < s->end)
         if (!select_take(s, is_ordered))
-            pthread_cond_wait(&s->rows, &s->lock);
+            select_go_on(s);
     int status = s->fatal.status;
     if (status != DELTAFS_OK)
         *s->error = s->fatal;
@@ -483,7 +524,7 @@ static int select_fill_top(struct deltafs_select *s)
         return DELTAFS_OK;
     pthread_mutex_lock(&s->lock);
     while (s->left > 0 && s->fatal.status == DELTAFS_OK)
-        pthread_cond_wait(&s->rows, &s->lock);
+        select_go_on(s);
     int status = s->fatal.status;
     if (status != DELTAFS_OK)
         *s->error = s->fatal;

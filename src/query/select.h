@@ -12,6 +12,9 @@
  * If an epoch has one unit, which makes its rows by key, it overflows from the start: the caller need not wait for all
  * rows, and the few that there are at a time stay in the processor's cache.
  *
+ * If an index has what is needed of nearly all records, there are no threads: the caller does a unit when it needs rows.
+ * With one partition it gets them unit by unit then, so that they stay in the processor's cache.
+ *
  * With `top`, the rows go to one heap, and no thread waits for the caller. */
 #ifndef DELTAFS_QUERY_SELECT_H
 #define DELTAFS_QUERY_SELECT_H
@@ -86,6 +89,7 @@ struct deltafs_select {
     struct key_set only, except;
     struct found *found; /* of each epoch, or table, from the first on; NULL: no index was used */
     size_t founds;       /* so many */
+    int is_alone;        /* there are no threads: the caller does the units */
     char *index;         /* its name */
     struct carried carried;
     int does_look; /* at whole blocks */
@@ -144,7 +148,9 @@ int worker_read_files(struct worker *w, struct error *damage);
 /* Read a unit block by block; damage that leaves other blocks readable goes to *damage. */
 int worker_look(struct worker *w, struct error *damage);
 
-/* The thread of a worker. */
+/* Do the next unit; returns 0 if there is none. */
+int worker_step(struct worker *w);
+/* The thread of a worker: does them all. */
 void *worker_run(void *worker);
 
 #endif

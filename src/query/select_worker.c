@@ -71,7 +71,7 @@ static int worker_must_wait(const struct worker *w)
 {
     const struct deltafs_select *s = w->select;
 
-    return !s->is_stopping && s->held > s->ahead && (w->unit != s->taken || s->unit[w->unit].first);
+    return !s->is_alone && !s->is_stopping && s->held > s->ahead && (w->unit != s->taken || s->unit[w->unit].first);
 }
 
 struct chunk *worker_chunk(struct worker *w, size_t bytes)
@@ -413,11 +413,18 @@ static int worker_unit(struct worker *w)
     return error_first(status, damage.status);
 }
 
+int worker_step(struct worker *w)
+{
+    int is_there = worker_next(w);
+
+    if (is_there)
+        worker_finish(w, worker_unit(w));
+    return is_there;
+}
+
 void *worker_run(void *worker)
 {
-    struct worker *w = worker;
-
-    while (worker_next(w))
-        worker_finish(w, worker_unit(w));
+    while (worker_step(worker))
+        ;
     return NULL;
 }

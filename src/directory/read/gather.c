@@ -41,7 +41,7 @@ struct target {
 };
 
 struct gather {
-    struct values_log log[LOGS_OPEN];
+    struct values_log *log; /* LOGS_OPEN of them, if there are any */
     uint64_t clock;
     int does_check; /* headers */
     int is_slow;    /* the last pieces came from storage */
@@ -97,7 +97,7 @@ int gather_create(struct gather **out, struct error *e)
 
 void gather_forget(struct gather *g)
 {
-    for (int i = 0; i < LOGS_OPEN; i++) {
+    for (int i = 0; g->log && i < LOGS_OPEN; i++) {
         if (g->log[i].is_open)
             io_file_close(&g->log[i].file, error_ignored());
         g->log[i].is_open = 0;
@@ -121,6 +121,7 @@ void gather_destroy(struct gather *g)
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
         buffer_fini(buffers[i]);
     block_fini(&g->block);
+    free(g->log);
     free(g);
 }
 
@@ -145,7 +146,7 @@ static void gather_check_header(struct stage *s, struct values_log *log)
 /* A writer's log, in place of the one that has not been used for longest. */
 static struct values_log *gather_log(struct stage *s, uint32_t writer)
 {
-    struct values_log *log = &s->g->log[0];
+    struct values_log *log = s->g->log;
     char path[PATH_ROOM];
 
     for (struct values_log *l = s->g->log; l < s->g->log + LOGS_OPEN; l++) {
@@ -671,6 +672,9 @@ int gather(struct reader *r, struct part_reader *p, struct ref *refs, const stru
     struct stage s = {.r = r, .p = p, .g = g, .to = to, .out = &g->positions, .size = manifest_stored_size(m)};
 
     if (m->is_local) {
+        g->log = g->log ? g->log : calloc(LOGS_OPEN, sizeof *g->log);
+        if (!g->log)
+            return error_no_memory(e, LOGS_OPEN * sizeof *g->log, "reading");
         int status = buffer_reserve(&g->away, n * sizeof *refs, "reading", e);
         if (status == DELTAFS_OK)
             status = buffer_reserve(&g->away_records, n * sizeof *records, "reading", e);

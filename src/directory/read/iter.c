@@ -157,20 +157,31 @@ int deltafs_iter_close(deltafs_iter *i)
     return DELTAFS_OK;
 }
 
-/* Call `fn` for the records that are left. */
-static int iter_each(deltafs_iter *i, deltafs_record_fn fn, void *arg, int *stopped)
+/* Call `fn` for each of the names. */
+static int named_each(struct named *n, deltafs_record_fn fn, void *arg, int *stopped, struct error *e)
 {
     const struct deltafs_record *record = NULL;
-    int status;
+    int status = DELTAFS_OK;
 
-    while ((status = deltafs_iter_next(i, &record)) == DELTAFS_OK && record) {
-        i->reader->is_scanning = 1;
+    while (!*stopped && (status = named_next(n, &record, e)) == DELTAFS_OK && record)
         *stopped = fn(record, arg);
-        i->reader->is_scanning = 0;
-        if (*stopped)
-            break;
-    }
-    return status;
+    return status == DELTAFS_OK && !*stopped ? damages_status(&n->damages, e) : status;
+}
+
+/* Call `fn` for all records. */
+static int iter_each(deltafs_iter *i, const char *call, deltafs_record_fn fn, void *arg, int *stopped)
+{
+    struct reader *r;
+    struct error *e;
+    int status = dir_reader(i->dir, call, NULL, &r, &e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    r->is_scanning = 1;
+    status = i->is_named ? named_each(&i->scan.named, fn, arg, stopped, e)
+                         : ordered_each(&i->scan.ordered, fn, arg, stopped, e);
+    r->is_scanning = 0;
+    return dir_end(i->dir, status);
 }
 
 static int scan_range(deltafs_dir *dir, const char *call, const struct key_range *k, const struct deltafs_range *epochs,
@@ -184,7 +195,7 @@ static int scan_range(deltafs_dir *dir, const char *call, const struct key_range
     *stopped = 0;
     int status = iter_open(dir, call, fn ? NULL : "fn", k, epochs, &i);
     if (status == DELTAFS_OK)
-        status = iter_each(i, fn, arg, stopped);
+        status = iter_each(i, call, fn, arg, stopped);
     deltafs_iter_close(i);
     return status;
 }

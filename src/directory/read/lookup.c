@@ -27,7 +27,8 @@ struct probe {
 struct lookup_scratch {
     struct probe probe[PROBES_MAX];
     struct fetch fetch[PROBES_MAX];
-    struct leaf leaf[PROBES_MAX]; /* by probe */
+    struct leaf leaf[PROBES_MAX]; /* by probe; those that have been used: */
+    uint32_t leaves_used;
     struct leaf table;            /* room for the run table of a leaf, */
     const struct probe *loaded;   /* of this probe; NULL: it has none */
     struct buffer leaves;         /* as they were read */
@@ -49,17 +50,11 @@ struct lookup {
     struct error first;
 };
 
-int lookup_scratch_create(struct lookup_scratch **out, struct error *e)
-{
-    *out = calloc(1, sizeof **out);
-    return *out ? DELTAFS_OK : error_no_memory(e, sizeof **out, "a reader");
-}
-
 void lookup_scratch_destroy(struct lookup_scratch *s)
 {
     if (!s)
         return;
-    for (uint32_t i = 0; i < PROBES_MAX; i++)
+    for (uint32_t i = 0; i < s->leaves_used; i++)
         leaf_fini(&s->leaf[i]);
     leaf_fini(&s->table);
     buffer_fini(&s->leaves);
@@ -271,11 +266,13 @@ static void lookup_take_key(struct lookup *t, const struct probe *probe, uint32_
 static const struct leaf *lookup_open_leaf(struct lookup *t, const struct probe *probe)
 {
     struct error e;
-    struct leaf *leaf = &t->s->leaf[probe - t->s->probe];
+    const uint32_t number = (uint32_t)(probe - t->s->probe);
+    struct leaf *leaf = &t->s->leaf[number];
     struct io_file *file = &t->p->index.file;
     const uint64_t *offset = &probe->segment->leaf_offsets[probe->leaf];
     size_t n = (size_t)(offset[1] - offset[0]);
     unsigned waited = 0;
+    t->s->leaves_used = number < t->s->leaves_used ? t->s->leaves_used : number + 1;
     /* What a fetch could not read is read again, to say why. */
     int is_bad = t->s->fetch[probe->fetch].is_bad,
         status = is_bad ? io_file_read(file, offset[0], probe->bytes, n, &e) : DELTAFS_OK;
@@ -393,6 +390,11 @@ static int lookup_run(struct lookup *t, size_t n, struct error *e)
     struct segment *segment;
     uint32_t segments, leaves, next;
 
+    /* Most readers that are opened to scan look up nothing. */
+    r->scratch = r->scratch ? r->scratch : calloc(1, sizeof *r->scratch);
+    if (!r->scratch)
+        return error_no_memory(e, sizeof *r->scratch, "a reader");
+    t->s = r->scratch;
     for (uint32_t epoch = t->first_epoch; epoch < t->end_epoch && !lookup_is_stopped(t); epoch = next) {
         next = epoch + 1;
         if (epoch < r->manifest.compacted) {
@@ -423,7 +425,7 @@ int lookup_get(struct reader *r, struct part_reader *p, const struct lookup_key 
                uint32_t end, struct answer **out, struct error *e)
 {
     struct lookup t = {
-        .r = r, .p = p, .wanted = w, .out = out, .s = r->scratch, .first_epoch = first, .end_epoch = end};
+        .r = r, .p = p, .wanted = w, .out = out, .first_epoch = first, .end_epoch = end};
 
     return lookup_run(&t, n, e);
 }
@@ -431,7 +433,7 @@ int lookup_get(struct reader *r, struct part_reader *p, const struct lookup_key 
 int lookup_give(struct reader *r, struct part_reader *p, const struct lookup_key *w, size_t n, uint32_t first,
                 uint32_t end, struct lookup_to *to, struct error *e)
 {
-    struct lookup t = {.r = r, .p = p, .wanted = w, .to = to, .s = r->scratch, .first_epoch = first, .end_epoch = end};
+    struct lookup t = {.r = r, .p = p, .wanted = w, .to = to, .first_epoch = first, .end_epoch = end};
 
     return lookup_run(&t, n, e);
 }

@@ -49,7 +49,6 @@ int lookup_give(struct reader *r, struct part_reader *p, const struct lookup_key
 
 /* What both keep from call to call. */
 struct lookup_scratch;
-int lookup_scratch_create(struct lookup_scratch **out, struct error *e);
 void lookup_scratch_destroy(struct lookup_scratch *s);
 
 #endif

@@ -43,10 +43,17 @@ static int stream_take(const struct deltafs_record *record, void *arg)
     return 0;
 }
 
+/* Hand out the next portion. */
+static int stream_portion(struct stream *s, size_t share, struct error *e)
+{
+    size_t most = share / (size_t)(scan_record_size(&s->scan) + sizeof(struct deltafs_record));
+
+    return scan_give_portion(&s->scan, most < PORTION_MIN ? PORTION_MIN : most, e);
+}
+
 /* Read the next portion that has records, if there is any. */
 static int stream_fill(struct stream *s, size_t share, struct error *e)
 {
-    size_t most = share / (size_t)(scan_record_size(&s->scan) + sizeof(struct deltafs_record));
     int status = DELTAFS_OK;
 
     s->to = (struct scan_to){.fn = stream_take, .arg = s};
@@ -54,7 +61,7 @@ static int stream_fill(struct stream *s, size_t share, struct error *e)
     s->error = e;
     s->count = s->at = s->used = s->value_at = 0;
     while (status == DELTAFS_OK && s->count == 0 && !scan_is_done(&s->scan))
-        status = scan_give_portion(&s->scan, most < PORTION_MIN ? PORTION_MIN : most, e);
+        status = stream_portion(s, share, e);
     if (s->to.stopped)
         status = s->to.stopped;
     if (s->count > 0)
@@ -154,7 +161,7 @@ static size_t ordered_share(const struct ordered *o)
     return o->limit / (2 * o->streams);
 }
 
-/* Open the streams of the next epoch, or of all, and read a portion of each. */
+/* Open the streams of the next epoch, or of all. */
 static int ordered_begin_epoch(struct ordered *o, struct error *e)
 {
     uint32_t first, last;
@@ -170,11 +177,21 @@ static int ordered_begin_epoch(struct ordered *o, struct error *e)
         o->epoch++;
     } while (o->is_by_key && o->epoch < o->end && status == DELTAFS_OK);
     for (size_t i = 0; i < o->streams && status == DELTAFS_OK; i++) {
-        struct stream *s = &o->stream[i];
+        struct window *w = &o->stream[i].scan.index_window;
         size_t share = ordered_share(o), ahead = share < AHEAD_MIN ? AHEAD_MIN : share;
-        if (s->scan.index_window.ahead > ahead)
-            s->scan.index_window.ahead = ahead;
-        status = stream_fill(s, share, e);
+        w->ahead = w->ahead > ahead ? ahead : w->ahead;
+    }
+    return status;
+}
+
+/* Read a portion of each stream. */
+static int ordered_fill(struct ordered *o, struct error *e)
+{
+    int status = DELTAFS_OK;
+
+    for (size_t i = 0; i < o->streams && status == DELTAFS_OK; i++) {
+        struct stream *s = &o->stream[i];
+        status = stream_fill(s, ordered_share(o), e);
         if (s->count > 0)
             o->heap[o->heap_count++] = (struct heap_item){stream_record(s)->key, i};
     }
@@ -225,8 +242,11 @@ int ordered_next(struct ordered *o, const struct deltafs_record **out, struct er
 {
     int status = o->is_given ? ordered_advance(o, e) : DELTAFS_OK;
 
-    while (status == DELTAFS_OK && o->heap_count == 0 && o->epoch < o->end)
+    while (status == DELTAFS_OK && o->heap_count == 0 && o->epoch < o->end) {
         status = ordered_begin_epoch(o, e);
+        if (status == DELTAFS_OK)
+            status = ordered_fill(o, e);
+    }
     if (status != DELTAFS_OK) { /* there is no way on */
         o->heap_count = 0;
         o->epoch = o->end;
@@ -234,6 +254,42 @@ int ordered_next(struct ordered *o, const struct deltafs_record **out, struct er
     o->is_given = o->heap_count > 0;
     *out = o->is_given ? stream_record(&o->stream[o->heap[0].stream]) : NULL;
     return status;
+}
+
+/* Hand out the records of the only stream, without copies. */
+static int ordered_each_alone(struct ordered *o, deltafs_record_fn fn, void *arg, int *stopped, struct error *e)
+{
+    struct stream *s = &o->stream[0];
+    int status = DELTAFS_OK;
+
+    s->to = (struct scan_to){.fn = fn, .arg = arg};
+    s->scan.to = &s->to;
+    while (status == DELTAFS_OK && !scan_is_done(&s->scan))
+        status = stream_portion(s, ordered_share(o), e);
+    *stopped = s->to.stopped;
+    return *stopped ? DELTAFS_OK : status;
+}
+
+int ordered_each(struct ordered *o, deltafs_record_fn fn, void *arg, int *stopped, struct error *e)
+{
+    int status = DELTAFS_OK;
+
+    while (status == DELTAFS_OK && !*stopped && o->epoch < o->end) {
+        status = ordered_begin_epoch(o, e);
+        if (status == DELTAFS_OK && o->streams == 1) {
+            status = ordered_each_alone(o, fn, arg, stopped, e);
+            continue;
+        }
+        if (status == DELTAFS_OK)
+            status = ordered_fill(o, e);
+        while (status == DELTAFS_OK && o->heap_count > 0) {
+            *stopped = fn(stream_record(&o->stream[o->heap[0].stream]), arg);
+            if (*stopped)
+                break;
+            status = ordered_advance(o, e);
+        }
+    }
+    return status == DELTAFS_OK && !*stopped ? damages_status(&o->damages, e) : status;
 }
 
 void ordered_fini(struct ordered *o)

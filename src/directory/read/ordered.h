@@ -35,6 +35,9 @@ int ordered_init(struct ordered *o, struct reader *r, uint64_t low, uint64_t hig
                  const struct deltafs_range *epochs, struct error *e);
 /* The next record, valid until the next call; NULL at the end. Damage is counted, and is no error. */
 int ordered_next(struct ordered *o, const struct deltafs_record **out, struct error *e);
+/* Call `fn` for each record from the first one on. What it returns ends the scan, unless it is 0; *stopped, 0 before,
+ * gets it. Otherwise damage is an error at the end. */
+int ordered_each(struct ordered *o, deltafs_record_fn fn, void *arg, int *stopped, struct error *e);
 void ordered_fini(struct ordered *o);
 
 #endif

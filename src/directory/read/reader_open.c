@@ -23,8 +23,6 @@ int reader_open(const char *path, uint32_t threads, uint64_t cache, struct reade
     if (status == DELTAFS_OK)
         status = team_create(threads, &r->team, e);
     if (status == DELTAFS_OK)
-        status = lookup_scratch_create(&r->scratch, e);
-    if (status == DELTAFS_OK)
         status = leaf_cache_create(cache, &r->leaves, e);
     if (status == DELTAFS_OK)
         status = gather_create(&r->gather, e);

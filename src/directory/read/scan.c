@@ -120,7 +120,10 @@ uint64_t scan_record_size(const struct scan *s)
 static int scan_next_block(struct scan *s, uint32_t r, struct scan_run *run, struct error *e)
 {
     struct ref ref = {.epoch = s->segment->footer.epoch, .note = s->segment->footer.key_shift};
+    int status = buffer_reserve(&s->refs, (s->ref_count + (size_t)1) * sizeof ref, "a scan", e);
 
+    if (status != DELTAFS_OK)
+        return status;
     if (leaf_place(&s->leaf, r, run->taken, &ref.place) != 0)
         return reader_malformed_leaf(s->part, s->segment, s->next - 1, e);
     run->left = ref.place.at.count - ref.place.record;
@@ -180,10 +183,8 @@ static int scan_wants_epoch(const struct scan *s, uint32_t epoch)
 /* Collect `n` more records of the open leaf. */
 static int scan_collect(struct scan *s, uint32_t n, struct error *e)
 {
-    int status = buffer_reserve(&s->refs, ((size_t)s->ref_count + n) * sizeof(struct ref), "a scan", e);
+    int status = buffer_reserve(&s->records, (s->record_count + n) * sizeof(struct ref_record), "a scan", e);
 
-    if (status == DELTAFS_OK)
-        status = buffer_reserve(&s->records, (s->record_count + n) * sizeof(struct ref_record), "a scan", e);
     if (status != DELTAFS_OK)
         return status;
     const uint64_t *keys = (const uint64_t *)(const void *)s->keys.bytes;
@@ -213,8 +214,13 @@ static int scan_collect(struct scan *s, uint32_t n, struct error *e)
 /* Collect until there are `most` records, or the segment ends. */
 static int scan_walk(struct scan *s, size_t most, struct error *e)
 {
+    size_t leaves = s->leaves_end > s->next ? s->leaves_end - s->next + 1 : 1, n = leaves * LEAF_RECORDS;
     int status = DELTAFS_OK;
 
+    if (s->record_count < most) {
+        n = n < most - s->record_count ? n : most - s->record_count;
+        status = buffer_reserve(&s->records, (s->record_count + n) * sizeof(struct ref_record), "a scan", e);
+    }
     while (s->record_count < most && !scan_is_done(s) && status == DELTAFS_OK) {
         size_t left = s->end - s->at, room = most - s->record_count;
         status = left > 0 ? scan_collect(s, (uint32_t)(left < room ? left : room), e) : scan_open_leaf(s, e);
