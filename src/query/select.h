@@ -12,8 +12,8 @@
  * If an epoch has one unit, which makes its rows by key, it overflows from the start: the caller need not wait for all
  * rows, and the few that there are at a time stay in the processor's cache.
  *
- * If an index has what is needed of nearly all records, there are no threads: the caller does a unit when it needs rows.
- * With one partition it gets them unit by unit then, so that they stay in the processor's cache.
+ * If an index has what is needed of nearly all records, there are no threads: the caller does a unit when it needs
+ * rows. With one partition it gets them unit by unit then, so that they stay in the processor's cache.
  *
  * With `top`, the rows go to one heap, and no thread waits for the caller. */
 #ifndef DELTAFS_QUERY_SELECT_H

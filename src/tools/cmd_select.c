@@ -239,7 +239,7 @@ static int select_rows(const struct select *s, struct select_source *rows, struc
 /* The bar is not shown beside rows on a terminal. */
 static int select_print(const struct select *s, struct select_source *rows, const char *schema, struct progress *bar)
 {
-    struct printer p = {.format = s->format.format};
+    struct printer p;
     struct found found = {0};
     struct batch b;
     uint64_t count = 0;

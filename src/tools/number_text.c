@@ -10,6 +10,7 @@
  * with even integers are as those of the exact product. The paper proves that 128 bits of 10^-k are enough for that.
  *
  * Powers of ten are computed when they are first used. A table of all would be larger than the code that makes them. */
+#include <endian.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,8 @@
 
 #define DIGITS_FIXED  15 /* a number with more digits before the point gets an exponent, unless they are all digits */
 #define ZEROS_FIXED   4  /* the same for zeros after the point, counting the one before it */
+#define EIGHT_DIGITS  100000000
+#define ZEROS         UINT64_C(0x3030303030303030) /* the character in eight bytes */
 #define FRACTION_BITS 52
 #define EXPONENT_MIN  (-1074) /* of 2, with an integer before it */
 #define POWER_MIN     (-292)
@@ -152,21 +155,38 @@ static size_t digits_of(uint64_t v)
     return n + (v >= 10) + (v >= 100) + (v >= 1000);
 }
 
+/* The eight digits of a number below EIGHT_DIGITS, each in a byte, the first in the lowest one: of numbers that lie
+ * side by side the quotients go to the lower halves, and the remainders to the upper ones. The factors are exact for
+ * numbers this small. */
+static uint64_t eight_digits(uint32_t v)
+{
+    uint64_t two = v / 10000 | (uint64_t)(v % 10000) << 32;
+    uint64_t hundreds = two * 10486 >> 20 & UINT64_C(0x7f0000007f);
+    uint64_t four = hundreds | (two - 100 * hundreds) << 16;
+    uint64_t tens = four * 103 >> 10 & UINT64_C(0xf000f000f000f);
+
+    return tens | (four - 10 * tens) << 8;
+}
+
+static void put_eight(uint64_t digits, char *out)
+{
+    digits = htole64(digits);
+    memcpy(out, &digits, sizeof digits);
+}
+
 size_t number_text_unsigned(uint64_t v, char *out)
 {
-    static const char two[] =
-        "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444"
-        "5464748495051525354555657585960616263646566676869707172737475767778798081828384858687888990"
-        "919293949596979899";
-    const size_t n = digits_of(v);
-    char *to = out + n;
-
-    *to = '\0';
-    for (; v >= 10; v /= 100)
-        memcpy(to -= 2, two + 2 * (v % 100), 2);
-    if (to > out)
-        *out = (char)('0' + v);
-    return n;
+    if (v >= EIGHT_DIGITS) {
+        size_t n = number_text_unsigned(v / EIGHT_DIGITS, out);
+        put_eight(eight_digits((uint32_t)(v % EIGHT_DIGITS)) | ZEROS, out + n);
+        out[n + 8] = '\0';
+        return n + 8;
+    }
+    const uint64_t digits = eight_digits((uint32_t)v);
+    const unsigned blanks = v > 0 ? (unsigned)__builtin_ctzll(digits) / 8 : 7;
+    put_eight((digits | ZEROS) >> 8 * blanks, out);
+    out[8 - blanks] = '\0';
+    return 8 - blanks;
 }
 
 size_t number_text_signed(int64_t v, char *out)

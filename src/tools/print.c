@@ -1,3 +1,4 @@
+#include <endian.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,7 +150,10 @@ int print_begin(struct printer *p, enum print_format format, const char *schema,
 
 int print_begin_in(struct printer *p, enum print_format format, const char *schema, const char *fields, FILE *out)
 {
-    *p = (struct printer){.format = format, .out = out, .fields = fields};
+    memset(p, 0, offsetof(struct printer, pending)); /* not the memory that few printers need */
+    p->format = format;
+    p->out = out;
+    p->fields = fields;
     int status = print_take_schema(p, schema);
     if (status != DELTAFS_OK)
         return status;
@@ -361,7 +365,12 @@ static void print_missing(struct printer *p)
 static uint64_t print_bits(const uint8_t *bytes, size_t size)
 {
     uint64_t bits = 0;
+    uint32_t four;
 
+    if (size == sizeof four) {
+        memcpy(&four, bytes, sizeof four);
+        return le32toh(four);
+    }
     for (size_t i = size <= 8 ? size : 0; i-- > 0;)
         bits = bits << 8 | bytes[i];
     return bits;

@@ -35,11 +35,10 @@ struct printer {
     uint64_t count; /* records printed */
     /* If records have computed columns: those that are to be printed next, and the status of printing. */
     deltafs_columns *columns;
-    struct deltafs_record pending[PRINT_AT_ONCE];
-    size_t pendings;
-    uint8_t held[PRINT_HELD]; /* copies of their bytes */
-    size_t held_size;
+    size_t pendings, held_size;
     int status;
+    struct deltafs_record pending[PRINT_AT_ONCE];
+    uint8_t held[PRINT_HELD]; /* copies of their bytes */
 };
 
 /* Parse a format's name into an enum print_format, for a struct command_option. */

@@ -25,14 +25,15 @@ struct probe {
 };
 
 struct lookup_scratch {
+    uint32_t leaves_used;       /* of `leaf` */
+    struct leaf table;          /* room for the run table of a leaf, */
+    const struct probe *loaded; /* of this probe; NULL: it has none */
+    struct buffer leaves;       /* as they were read */
+    int is_slow;                /* the last ones came from storage */
+    /* Without contents at first: */
+    struct leaf leaf[PROBES_MAX]; /* by probe */
     struct probe probe[PROBES_MAX];
     struct fetch fetch[PROBES_MAX];
-    struct leaf leaf[PROBES_MAX]; /* by probe; those that have been used: */
-    uint32_t leaves_used;
-    struct leaf table;            /* room for the run table of a leaf, */
-    const struct probe *loaded;   /* of this probe; NULL: it has none */
-    struct buffer leaves;         /* as they were read */
-    int is_slow;                  /* the last ones came from storage */
     struct ref ref[REFS_MAX]; /* of a wanted key, whose number is `note`: `wanted` records side by side in a block */
     struct ref_record record[RECORDS_MAX];
 };
@@ -49,6 +50,18 @@ struct lookup {
     size_t probe_bytes, ref_bytes;
     struct error first;
 };
+
+/* Most readers look up nothing. */
+static int lookup_scratch_create(struct lookup_scratch **out, struct error *e)
+{
+    struct lookup_scratch *s = malloc(sizeof *s);
+
+    if (!s)
+        return error_no_memory(e, sizeof *s, "lookups");
+    memset(s, 0, offsetof(struct lookup_scratch, leaf));
+    *out = s;
+    return DELTAFS_OK;
+}
 
 void lookup_scratch_destroy(struct lookup_scratch *s)
 {
@@ -272,7 +285,8 @@ static const struct leaf *lookup_open_leaf(struct lookup *t, const struct probe 
     const uint64_t *offset = &probe->segment->leaf_offsets[probe->leaf];
     size_t n = (size_t)(offset[1] - offset[0]);
     unsigned waited = 0;
-    t->s->leaves_used = number < t->s->leaves_used ? t->s->leaves_used : number + 1;
+    for (; t->s->leaves_used <= number; t->s->leaves_used++)
+        t->s->leaf[t->s->leaves_used] = (struct leaf){0};
     /* What a fetch could not read is read again, to say why. */
     int is_bad = t->s->fetch[probe->fetch].is_bad,
         status = is_bad ? io_file_read(file, offset[0], probe->bytes, n, &e) : DELTAFS_OK;
@@ -390,10 +404,8 @@ static int lookup_run(struct lookup *t, size_t n, struct error *e)
     struct segment *segment;
     uint32_t segments, leaves, next;
 
-    /* Most readers that are opened to scan look up nothing. */
-    r->scratch = r->scratch ? r->scratch : calloc(1, sizeof *r->scratch);
-    if (!r->scratch)
-        return error_no_memory(e, sizeof *r->scratch, "a reader");
+    if (!r->scratch && lookup_scratch_create(&r->scratch, e) != DELTAFS_OK)
+        return e->status;
     t->s = r->scratch;
     for (uint32_t epoch = t->first_epoch; epoch < t->end_epoch && !lookup_is_stopped(t); epoch = next) {
         next = epoch + 1;
@@ -424,8 +436,7 @@ static int lookup_run(struct lookup *t, size_t n, struct error *e)
 int lookup_get(struct reader *r, struct part_reader *p, const struct lookup_key *w, size_t n, uint32_t first,
                uint32_t end, struct answer **out, struct error *e)
 {
-    struct lookup t = {
-        .r = r, .p = p, .wanted = w, .out = out, .first_epoch = first, .end_epoch = end};
+    struct lookup t = {.r = r, .p = p, .wanted = w, .out = out, .first_epoch = first, .end_epoch = end};
 
     return lookup_run(&t, n, e);
 }
