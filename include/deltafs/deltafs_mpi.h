@@ -121,8 +121,8 @@ enum deltafs_namespace_mode {
  * Private: each rank gets a handle as from deltafs_namespace_open. No call with it is collective, and the ranks do not
  * communicate. A rank sees what was committed when it opened the namespace, and its own changes.
  *
- * Shared: the ranks are owners of the entries, each of those of some folders. Every call asks the owners, and what it
- * has changed, all ranks see when it returns. Two ranks can create the same name at once: one of them gets
+ * Shared: the ranks are owners of the entries; those of one folder have several owners. Every call asks the owners, and
+ * what it has changed, all ranks see when it returns. Two ranks can create the same name at once: one of them gets
  * DELTAFS_ERR_EXISTS. deltafs_namespace_create_many creates many names with few messages. These rules apply:
  *  - deltafs_namespace_commit and deltafs_namespace_close are collective over `comm`. After an error all ranks get the
  *    same status. DELTAFS_ERR_COLLECTIVE: another rank called another of these, or deltafs_mpi_namespace_barrier;

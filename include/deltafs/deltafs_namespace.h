@@ -134,7 +134,7 @@ DELTAFS_API int deltafs_namespace_mkdir(deltafs_namespace *ns, const char *path,
 DELTAFS_API int deltafs_namespace_create(deltafs_namespace *ns, const char *path, uint32_t mode, int flags);
 
 /* Create many empty files in a folder: as deltafs_namespace_create with `flags` 0 for each of the `n` names, which must
- * differ, but faster, above all if the namespace is shared. After an error, some of the first names may be created.
+ * differ, but faster, above all if the namespace is shared. After an error, some of the names may be created.
  * DELTAFS_ERR_INVALID: a name is empty, ".", "..", or has a '/'; DELTAFS_ERR_NAME: it is too long; then none is. */
 DELTAFS_API int deltafs_namespace_create_many(deltafs_namespace *ns, const char *folder, const char *const *names,
                                               size_t n, uint32_t mode);

@@ -257,8 +257,9 @@ static int create_many(deltafs_namespace *ns, const char *folder, const char *co
         return status;
     if ((size_t)snprintf(below, sizeof below, "%s/-", folder) >= sizeof below)
         return ns_fail(ns, DELTAFS_ERR_NAME, folder);
+    const size_t most = ns->shared ? SHARED_CREATE_MOST : CREATE_SOME;
     for (size_t some; n > 0 && status == DELTAFS_OK; names += some, n -= some) {
-        some = n < CREATE_SOME ? n : CREATE_SOME;
+        some = n < most ? n : most;
         status = ns->shared ? DELTAFS_OK : ns_make_room(ns);
         if (status != DELTAFS_OK)
             break;

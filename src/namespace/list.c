@@ -18,7 +18,7 @@ struct source {
     struct table *table; /* NULL: changed here */
     struct table_reader *reader;
     deltafs_iter *iter;
-    struct shared_list *shared; /* what the owner of the id has of it; else NULL */
+    struct shared_list *shared; /* what the owner of a part has of the id; else NULL */
     struct entry_id parent;
     const uint8_t *bytes; /* the record that is next; NULL: none */
     size_t size;
@@ -49,6 +49,7 @@ struct deltafs_namespace_list {
     uint64_t clears;       /* of the names in memory, as it was opened */
     struct folder *folder; /* its ids, by hash */
     size_t folders;
+    uint32_t low, high;    /* the hashes of names that are read from tables */
     struct source *source; /* those that have something */
     size_t sources, source_room;
     struct kept_list changed; /* here, and what is in journals; by hash */
@@ -123,9 +124,9 @@ static int keep_changed(deltafs_namespace_list *l, const struct folder *folder)
 /* Keep what a table's journal has of a folder. */
 static int keep_journaled(deltafs_namespace_list *l, const struct table *table, const struct folder *folder)
 {
-    uint64_t low = (uint64_t)folder->hash << 32;
+    uint64_t key = (uint64_t)folder->hash << 32;
     size_t count;
-    const struct journal_record *r = table_journaled(table, JOURNAL_ENTRY, low, low | UINT32_MAX, &count);
+    const struct journal_record *r = table_journaled(table, JOURNAL_ENTRY, key | l->low, key | l->high, &count);
     int status = DELTAFS_OK;
 
     for (const struct journal_record *end = r + count; r < end && status == DELTAFS_OK; r++) {
@@ -225,10 +226,10 @@ static int add_folder(deltafs_namespace_list *l, struct table *table, struct tab
                       const struct folder *folder)
 {
     struct source s = {.table = table, .reader = reader, .parent = folder->id};
-    uint64_t low = (uint64_t)folder->hash << 32;
+    uint64_t key = (uint64_t)folder->hash << 32;
 
     reader->users++;
-    int status = error_of_call(iter_open_by_key(reader->dir, low, low | UINT32_MAX, &s.iter), &l->ns->error);
+    int status = error_of_call(iter_open_by_key(reader->dir, key | l->low, key | l->high, &s.iter), &l->ns->error);
     status = tables_explain(&l->ns->tables, table, status, &l->ns->error);
     return add_source(l, &s, status == DELTAFS_OK ? next_record(l, &s) : status);
 }
@@ -278,10 +279,14 @@ static int add_table(deltafs_namespace_list *l, struct table *table)
 
 static int add_shared(deltafs_namespace_list *l, const struct folder *folder)
 {
-    struct source s = {.table = NULL};
-    int status = shared_list_open(l->ns, folder, &s.shared);
+    int status = DELTAFS_OK;
 
-    return add_source(l, &s, status == DELTAFS_OK ? next_shared(l, &s) : status);
+    for (uint32_t part = 0; part < l->ns->shared->parts && status == DELTAFS_OK; part++) {
+        struct source s = {.table = NULL};
+        status = shared_list_open(l->ns, folder, part, &s.shared);
+        status = add_source(l, &s, status == DELTAFS_OK ? next_shared(l, &s) : status);
+    }
+    return status;
 }
 
 static int add_changed(deltafs_namespace_list *l)
@@ -655,7 +660,8 @@ static int compare_folders(const void *a, const void *b)
     return compare_u32(&((const struct folder *)a)->hash, &((const struct folder *)b)->hash);
 }
 
-int list_create(deltafs_namespace *ns, const struct folder *folder, size_t count, deltafs_namespace_list **out)
+int list_create_part(deltafs_namespace *ns, const struct folder *folder, size_t count, uint32_t low, uint32_t high,
+                     deltafs_namespace_list **out)
 {
     deltafs_namespace_list *l = calloc(1, sizeof *l);
     struct folder *copy = malloc(count * sizeof *copy);
@@ -667,14 +673,24 @@ int list_create(deltafs_namespace *ns, const struct folder *folder, size_t count
     }
     memcpy(copy, folder, count * sizeof *copy);
     qsort(copy, count, sizeof *copy, compare_folders);
-    *l = (deltafs_namespace_list){
-        .ns = ns, .clears = ns->clears, .folder = copy, .folders = count, .entry.name = l->name};
+    *l = (deltafs_namespace_list){.ns = ns,
+                                  .clears = ns->clears,
+                                  .folder = copy,
+                                  .folders = count,
+                                  .low = low,
+                                  .high = high,
+                                  .entry.name = l->name};
     int status = open_sources(l);
     if (status == DELTAFS_OK)
         *out = l;
     else
         list_destroy(l);
     return status;
+}
+
+int list_create(deltafs_namespace *ns, const struct folder *folder, size_t count, deltafs_namespace_list **out)
+{
+    return list_create_part(ns, folder, count, 0, UINT32_MAX, out);
 }
 
 /* Of the folder that the walk is in. */

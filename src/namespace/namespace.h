@@ -196,6 +196,9 @@ int ns_check_movable(deltafs_namespace *ns, const struct found *f, const char *p
 
 /* A list of what is in these folders; its next entry, type ENTRY_REMOVED at the end, and its name. */
 int list_create(deltafs_namespace *ns, const struct folder *folder, size_t count, deltafs_namespace_list **out);
+/* The same, but of what is in tables only names with these hashes. */
+int list_create_part(deltafs_namespace *ns, const struct folder *folder, size_t count, uint32_t low, uint32_t high,
+                     deltafs_namespace_list **out);
 int list_next(deltafs_namespace_list *l, struct inode *shown);
 /* The next name, also one that has nothing any more; *has: there is one. */
 int list_next_name(deltafs_namespace_list *l, struct inode *shown, int *has);

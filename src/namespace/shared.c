@@ -7,6 +7,7 @@
 #define CACHE_BYTES   (4u << 20) /* of the copies of names; a call needs a part of them */
 #define CREATE_BYTES  (32u << 10)
 #define CREATE_NAMES  2048
+#define PARTS_MOST    256 /* of a folder */
 #define SEEN_NOT      UINT64_MAX
 #define MESSAGE_BYTES (64u << 10) /* room for most */
 
@@ -89,11 +90,6 @@ struct message *shared_request(struct shared *s, enum shared_op op)
     s->request.error.status = DELTAFS_OK;
     message_put(&s->request, &number, sizeof number);
     return &s->request;
-}
-
-static uint32_t name_owner(const struct shared *s, const struct entry_name *name)
-{
-    return shared_owner(s, (uint32_t)(name->key >> 32));
 }
 
 /* One request and its reply. An error of the owner becomes one of the client. */
@@ -292,7 +288,7 @@ static int look_up(struct shared *s, const struct entry_name *name, struct name_
     uint32_t count;
 
     message_put_name(shared_request(s, SHARED_LOOKUP), name);
-    int status = shared_ask(s, name_owner(s, name), &reply);
+    int status = shared_ask(s, shared_name_owner(s, name), &reply);
     if (status != DELTAFS_OK)
         return status;
     parcel_take(&reply, &count, sizeof count);
@@ -337,7 +333,7 @@ static int pin_name(struct shared *s, const struct name_node *node)
     struct message *m = shared_request(s, SHARED_PIN);
     message_put_name(m, &name);
     message_put(m, &state, sizeof state);
-    return shared_ask(s, name_owner(s, &name), &reply);
+    return shared_ask(s, shared_name_owner(s, &name), &reply);
 }
 
 /* Pin all names that change. */
@@ -362,7 +358,7 @@ static void unpin_names(struct shared *s)
     for (const struct name_node *n = name_node_at(t, t->first_dirty); n; n = name_node_at(t, n->dirty)) {
         const struct entry_name name = node_name(n);
         message_put_name(shared_request(s, SHARED_UNPIN), &name);
-        shared_ask(s, name_owner(s, &name), &reply);
+        shared_ask(s, shared_name_owner(s, &name), &reply);
     }
     s->client->error = kept;
 }
@@ -390,7 +386,7 @@ static int send_node(struct shared *s, const struct name_node *node)
     for (const struct name_item *i = name_item_at(t, node->items); i; i = name_item_at(t, i->next))
         if (i->is_dirty)
             message_put_item(m, &i->inode, i->target, i->inode.type == ENTRY_LINK ? i->target_size : 0);
-    return shared_ask(s, name_owner(s, &name), &reply);
+    return shared_ask(s, shared_name_owner(s, &name), &reply);
 }
 
 static int forget_everywhere(struct shared *s)
@@ -424,6 +420,13 @@ static int send_changes(struct shared *s)
     return status;
 }
 
+int shared_ask_part(struct shared *s, enum shared_op op, const struct folder *folder, uint32_t part,
+                    struct parcel *reply)
+{
+    message_put(shared_request(s, op), &folder->id, sizeof folder->id);
+    return shared_ask(s, shared_owner(s, folder->hash, part), reply);
+}
+
 static void unseal_folders(struct shared *s)
 {
     struct error kept = s->client->error;
@@ -431,8 +434,8 @@ static void unseal_folders(struct shared *s)
 
     for (; s->own_seals > 0; s->own_seals--) {
         const struct folder f = folder_of(&s->own_seal[s->own_seals - 1]);
-        message_put(shared_request(s, SHARED_UNSEAL), &f.id, sizeof f.id);
-        shared_ask(s, shared_owner(s, f.hash), &reply);
+        for (uint32_t part = 0; part < s->parts; part++)
+            shared_ask_part(s, SHARED_UNSEAL, &f, part, &reply);
     }
     s->client->error = kept;
 }
@@ -469,19 +472,18 @@ int shared_seal(deltafs_namespace *ns, const struct folder *folder, size_t count
     int status = DELTAFS_OK;
 
     for (size_t i = 0; i < count && status == DELTAFS_OK; i++) {
-        message_put(shared_request(s, SHARED_SEAL), &folder[i].id, sizeof folder[i].id);
         status = memory_extend(NULL, &s->own_seal, s->own_seals, &s->own_seal_room, sizeof *s->own_seal, "folders",
                                &ns->error);
         if (status == DELTAFS_OK)
-            status = shared_ask(s, shared_owner(s, folder[i].hash), &reply);
-        if (status == DELTAFS_OK)
             s->own_seal[s->own_seals++] = folder[i].id;
+        for (uint32_t part = 0; part < s->parts && status == DELTAFS_OK; part++)
+            status = shared_ask_part(s, SHARED_SEAL, &folder[i], part, &reply);
     }
     return status == DELTAFS_ERR_NOT_EMPTY ? ns_fail(ns, status, path) : status;
 }
 
-/* One message's part of the names; *done are created. */
-static int create_some(struct shared *s, const struct folder *folder, const char *const *names, size_t n,
+/* Some names of a part, as many as one message has; *done are created. */
+static int create_some(struct shared *s, const struct folder *folder, uint32_t part, const char *const *names, size_t n,
                        const struct inode *first, size_t *done)
 {
     struct message *m = shared_request(s, SHARED_CREATE);
@@ -500,7 +502,7 @@ static int create_some(struct shared *s, const struct folder *folder, const char
     }
     if (m->error.status == DELTAFS_OK)
         memcpy(m->bytes.buffer.bytes + at, &count, sizeof count);
-    int status = shared_ask(s, shared_owner(s, folder->hash), &reply);
+    int status = shared_ask(s, shared_owner(s, folder->hash, part), &reply);
     if (reply.end - reply.at < (ptrdiff_t)(sizeof created + sizeof had_link))
         return status;
     parcel_take(&reply, &created, sizeof created);
@@ -510,24 +512,58 @@ static int create_some(struct shared *s, const struct folder *folder, const char
     return status;
 }
 
+/* The names of a part; *next is the inode of the next new file. */
+static int create_part(struct shared *s, const struct folder *folder, uint32_t part, const char *const *names, size_t n,
+                       struct inode *next)
+{
+    int status = DELTAFS_OK;
+
+    while (n > 0 && status == DELTAFS_OK) {
+        size_t done = 0;
+        status = create_some(s, folder, part, names, n, next, &done);
+        names += done;
+        n -= done;
+        next->id.number += done;
+        next->stamp += done;
+        next->mtime += (int64_t)done;
+        next->atime += (int64_t)done;
+    }
+    return status;
+}
+
+/* Order names by the parts that have them, into `sorted`; end[part] is where the part's names end. */
+static void sort_by_part(const struct shared *s, const char *const *names, size_t n, const char **sorted, size_t *end)
+{
+    uint8_t part[SHARED_CREATE_MOST];
+    size_t before = 0;
+
+    memset(end, 0, s->parts * sizeof *end);
+    for (size_t i = 0; i < n; i++) {
+        part[i] = (uint8_t)shared_part(s, name_hash(names[i], strlen(names[i])));
+        end[part[i]]++;
+    }
+    for (uint32_t k = 0; k < s->parts; k++) {
+        size_t count = end[k];
+        end[k] = before;
+        before += count;
+    }
+    for (size_t i = 0; i < n; i++)
+        sorted[end[part[i]]++] = names[i];
+}
+
 int shared_create(deltafs_namespace *ns, const struct folder *folder, const char *const *names, size_t n,
                   const struct inode *first)
 {
     struct shared *s = ns->shared;
+    const char *sorted[SHARED_CREATE_MOST];
+    size_t end[PARTS_MOST], at = 0;
     struct folder to = *folder; /* which is the walk's */
     struct inode inode = *first;
     int status = DELTAFS_OK, sent;
 
-    while (n > 0 && status == DELTAFS_OK) {
-        size_t done = 0;
-        status = create_some(s, &to, names, n, &inode, &done);
-        names += done;
-        n -= done;
-        inode.id.number += done;
-        inode.stamp += done;
-        inode.mtime += (int64_t)done;
-        inode.atime += (int64_t)done;
-    }
+    sort_by_part(s, names, n, sorted, end);
+    for (uint32_t part = 0; part < s->parts && status == DELTAFS_OK; at = end[part++])
+        status = create_part(s, &to, part, sorted + at, end[part] - at, &inode);
     sent = s->must_forget ? forget_everywhere(s) : DELTAFS_OK;
     s->must_forget = 0;
     return error_first(status, sent);
@@ -590,6 +626,17 @@ static int client_init(deltafs_namespace *client, struct shared *s, struct error
     return DELTAFS_OK;
 }
 
+/* A list of a folder asks the owners of all parts, and what many ranks create in one folder at once is with so many
+ * owners. So there are about twice the square root of the number of ranks. */
+static uint32_t count_parts(uint32_t ranks)
+{
+    uint32_t parts = 1;
+
+    while (parts < ranks && parts < PARTS_MOST && parts * parts < 4 * (uint64_t)ranks)
+        parts++;
+    return parts;
+}
+
 /* What the client has from its store. */
 static void client_return(deltafs_namespace *client)
 {
@@ -623,6 +670,7 @@ int deltafs_private_namespace_share(deltafs_namespace *store, const struct colle
                          .transport = transport,
                          .ctx = ctx,
                          .group = *group,
+                         .parts = count_parts(group->ranks),
                          .table = table,
                          .first_stamp = first_stamp};
     status = client_init(client, s, e);

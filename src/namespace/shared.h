@@ -1,14 +1,20 @@
-/* A namespace that the ranks of a job share: each entry has an owner, the rank that the hash of its folder's id gives,
- * and every rank asks the owners and has them make its changes.
+/* A namespace that the ranks of a job share: each entry has an owner, and every rank asks the owners and has them make
+ * its changes. A folder has parts, by the hash of the name, and each part has an owner: the first is the rank that the
+ * hash of the folder's id gives, and the ranks after it have the others (shared_part, shared_owner). So no rank does
+ * all the work of a folder that all fill. Nothing depends on how large a folder has become, and so no entry ever
+ * changes its owner. The price: a list of a folder, and its removal, ask the owners of all parts: 4 of 4 ranks, 8 of
+ * 16, 64 of 1,024. An owner sends what there is of a small folder with its first answer, so with 4 ranks a list takes 3
+ * messages of other ranks. A later job reads small folders from as many tables, until they are compacted: of 4 tables,
+ * a folder of 8 files took 104 us to list, of one 42 us; stat is as fast.
  *
- * So a rank has two handles. The *store* has the entries that the rank owns: it answers the requests of all ranks, and
+ * Each rank has two handles. The *store* has the entries that the rank owns: it answers the requests of all ranks, and
  * commits to the rank's table. It is the handle of a namespace that only one process has. The caller's handle, the
  * *client*, has no table, and its names in memory are only copies: it walks down paths by asking owners (LOOKUP), and
  * when a call has changed names, sends these changes (CHANGE), with what it knew of each name. If the owner knows
  * better by now, it refuses, and the client does the whole call again (shared_again). So each change of one name
  * happens at one point in time. What takes more than one name (rename, rmdir) is done by one rank at a time, with a
  * lock at rank 0:
- *  - The owner of what is in a folder seals it, if it is empty, before its entry is removed: nothing can be put into
+ *  - The owners of a folder's parts seal it, if theirs are empty, before its entry is removed: nothing can be put into
  *    it any more.
  *  - The names that an entry moves from and to are pinned first: nobody else changes them meanwhile.
  * Clients keep the folders and links of the last paths. So a call that removes or moves one ends by having all ranks
@@ -102,6 +108,7 @@ struct shared {
     const struct shared_transport *transport;
     void *ctx;
     struct collective group;
+    uint32_t parts;       /* of each folder */
     uint64_t *table;      /* the number of each rank's table */
     uint64_t *sorted;     /* the same, by number */
     uint64_t first_stamp; /* what this job does is later */
@@ -116,7 +123,7 @@ struct shared {
     int is_moving;             /* entries get other names */
     int must_forget;           /* all ranks must forget paths */
     struct message moved;      /* which entries, and their names now */
-    struct entry_id *own_seal; /* folders that this call has sealed */
+    struct entry_id *own_seal; /* folders that this call has sealed, or some of their parts */
     size_t own_seals, own_seal_room;
 
     /* Of the store */
@@ -149,10 +156,21 @@ DELTAFS_PRIVATE void deltafs_private_namespace_serve(deltafs_namespace *client, 
 /* Collective: wait until all ranks have called this. DELTAFS_ERR_MODE: the namespace is not shared. */
 DELTAFS_PRIVATE int deltafs_private_namespace_barrier(deltafs_namespace *ns);
 
-/* Who owns what is in folders of this hash. */
-static inline uint32_t shared_owner(const struct shared *s, uint32_t hash)
+/* Who owns a part of folders of this hash. */
+static inline uint32_t shared_owner(const struct shared *s, uint32_t hash, uint32_t part)
 {
-    return (uint32_t)((uint64_t)hash * s->group.ranks >> 32);
+    return (uint32_t)(((uint64_t)hash * s->group.ranks >> 32) + part) % s->group.ranks;
+}
+
+/* The part of a folder that has names of this hash. */
+static inline uint32_t shared_part(const struct shared *s, uint32_t hash)
+{
+    return (uint32_t)((uint64_t)hash * s->parts >> 32);
+}
+
+static inline uint32_t shared_name_owner(const struct shared *s, const struct entry_name *name)
+{
+    return shared_owner(s, (uint32_t)(name->key >> 32), shared_part(s, (uint32_t)name->key));
 }
 
 /* ---- Messages ---- */
@@ -188,6 +206,9 @@ struct message *shared_request(struct shared *s, enum shared_op op);
 /* Send it, and go on after the verdict in *reply, which is valid until the next request. Returns SHARED_STALE, or a
  * status. */
 int shared_ask(struct shared *s, uint32_t rank, struct parcel *reply);
+/* A request that has a folder's id, to the owner of a part of it. */
+int shared_ask_part(struct shared *s, enum shared_op op, const struct folder *folder, uint32_t part,
+                    struct parcel *reply);
 int shared_ask_all(struct shared *s);
 /* Whether the call has to be done again; else *status is that of its changes, too. */
 int shared_again(deltafs_namespace *ns, int *status);
@@ -205,14 +226,18 @@ int shared_seal(deltafs_namespace *ns, const struct folder *folder, size_t count
 void shared_note_moved(deltafs_namespace *ns, const struct inode *inode, const struct entry_name *to);
 /* Whether a rank of this job writes the table. */
 int shared_has_table(const struct shared *s, uint64_t number);
-/* Give names new files. */
+/* Give names new files, of one call at most so many. */
+#define SHARED_CREATE_MOST 4096
 int shared_create(deltafs_namespace *ns, const struct folder *folder, const char *const *names, size_t n,
                   const struct inode *first);
 
 /* ---- Lists and files: shared_files.c ---- */
 
-struct shared_list; /* what the owner has of a folder */
-int shared_list_open(deltafs_namespace *ns, const struct folder *folder, struct shared_list **out);
+/* What the owner of a folder's part has of it. The owner gives an open list a number, or this one once it has sent all
+ * that is in it: then it is not open any more. */
+#define SHARED_LIST_ENDED UINT32_MAX
+struct shared_list;
+int shared_list_open(deltafs_namespace *ns, const struct folder *folder, uint32_t part, struct shared_list **out);
 /* The next entry, in the order of the hashes; NULL at the end. */
 int shared_list_next(deltafs_namespace *ns, struct shared_list *l, const uint8_t **bytes, size_t *size);
 /* NULL is fine. */

@@ -4,8 +4,7 @@
 #include "namespace/shared.h"
 
 struct shared_list {
-    uint32_t rank, number;
-    int is_ended;
+    uint32_t rank, number; /* SHARED_LIST_ENDED: the owner has no more */
     struct entry_id parent;
     struct bytes some; /* entries that the owner has sent */
     size_t at;
@@ -14,7 +13,15 @@ struct shared_list {
 
 /* ---- Lists ---- */
 
-int shared_list_open(deltafs_namespace *ns, const struct folder *folder, struct shared_list **out)
+/* Take entries that the owner has sent. */
+static int list_take(struct shared *s, struct shared_list *l, struct parcel *reply)
+{
+    parcel_take(reply, &l->number, sizeof l->number);
+    l->some.used = l->at = 0;
+    return bytes_append(&l->some, reply->at, (size_t)(reply->end - reply->at), &s->client->error);
+}
+
+int shared_list_open(deltafs_namespace *ns, const struct folder *folder, uint32_t part, struct shared_list **out)
 {
     struct shared *s = ns->shared;
     struct shared_list *l = calloc(1, sizeof *l);
@@ -23,16 +30,16 @@ int shared_list_open(deltafs_namespace *ns, const struct folder *folder, struct 
     if (!l)
         return error_no_memory(&ns->error, sizeof *l, "a list of a folder");
     l->parent = folder->id;
-    l->rank = shared_owner(s, folder->hash);
-    message_put(shared_request(s, SHARED_LIST_OPEN), &folder->id, sizeof folder->id);
-    int status = shared_ask(s, l->rank, &reply);
-    if (status != DELTAFS_OK) {
-        free(l);
-        return status;
-    }
-    parcel_take(&reply, &l->number, sizeof l->number);
-    *out = l;
-    return DELTAFS_OK;
+    l->rank = shared_owner(s, folder->hash, part);
+    l->number = SHARED_LIST_ENDED;
+    int status = shared_ask_part(s, SHARED_LIST_OPEN, folder, part, &reply);
+    if (status == DELTAFS_OK)
+        status = list_take(s, l, &reply);
+    if (status == DELTAFS_OK)
+        *out = l;
+    else
+        shared_list_close(ns, l);
+    return status;
 }
 
 static int list_fill(struct shared *s, struct shared_list *l)
@@ -41,11 +48,7 @@ static int list_fill(struct shared *s, struct shared_list *l)
 
     message_put(shared_request(s, SHARED_LIST_NEXT), &l->number, sizeof l->number);
     int status = shared_ask(s, l->rank, &reply);
-    if (status != DELTAFS_OK)
-        return status;
-    l->some.used = l->at = 0;
-    l->is_ended = reply.at == reply.end;
-    return bytes_append(&l->some, reply.at, (size_t)(reply.end - reply.at), &s->client->error);
+    return status == DELTAFS_OK ? list_take(s, l, &reply) : status;
 }
 
 /* The target of a link is not shown in lists, only how many bytes it has. */
@@ -54,10 +57,11 @@ int shared_list_next(deltafs_namespace *ns, struct shared_list *l, const uint8_t
     static const char target[ENTRY_TARGET_MAX];
     struct entry entry = {.parent = l->parent, .target = target};
     uint8_t name_size;
-    int status = l->at < l->some.used || l->is_ended ? DELTAFS_OK : list_fill(ns->shared, l);
+    int has_more = l->at == l->some.used && l->number != SHARED_LIST_ENDED;
+    int status = has_more ? list_fill(ns->shared, l) : DELTAFS_OK;
 
     *bytes = NULL;
-    if (status != DELTAFS_OK || l->is_ended)
+    if (status != DELTAFS_OK || l->at == l->some.used)
         return status;
     struct parcel p = {.at = l->some.buffer.bytes + l->at, .end = l->some.buffer.bytes + l->some.used};
     parcel_take(&p, &entry.inode, sizeof entry.inode);
@@ -80,8 +84,10 @@ void shared_list_close(deltafs_namespace *ns, struct shared_list *l)
     if (!l)
         return;
     struct error kept = ns->error;
-    message_put(shared_request(ns->shared, SHARED_LIST_CLOSE), &l->number, sizeof l->number);
-    shared_ask(ns->shared, l->rank, &reply);
+    if (l->number != SHARED_LIST_ENDED) {
+        message_put(shared_request(ns->shared, SHARED_LIST_CLOSE), &l->number, sizeof l->number);
+        shared_ask(ns->shared, l->rank, &reply);
+    }
     ns->error = kept;
     buffer_fini(&l->some.buffer);
     free(l);
@@ -128,5 +134,5 @@ int shared_put_data(deltafs_namespace *ns, const struct entry_name *name, const 
     struct message *m = shared_request(ns->shared, SHARED_DATA);
     message_put_name(m, name);
     message_put(m, inode, sizeof *inode);
-    return shared_ask(ns->shared, shared_owner(ns->shared, (uint32_t)(name->key >> 32)), &reply);
+    return shared_ask(ns->shared, shared_name_owner(ns->shared, name), &reply);
 }

@@ -309,6 +309,22 @@ static int serve_data(struct shared *s, struct parcel *p, struct message *reply)
 
 /* ---- Folders ---- */
 
+/* The least hash of names in a part of a folder; of the part behind the last one 2^32. */
+static uint64_t part_begin(const struct shared *s, uint64_t part)
+{
+    return ((part << 32) + s->parts - 1) / s->parts;
+}
+
+/* List this rank's part of a folder. What is in memory is of no other part. */
+static int list_own_part(struct shared *s, const struct entry_id *id, deltafs_namespace_list **out)
+{
+    const struct folder folder = folder_of(id);
+    uint32_t part = (s->group.rank + s->group.ranks - shared_owner(s, folder.hash, 0)) % s->group.ranks;
+
+    return list_create_part(s->store, &folder, 1, (uint32_t)part_begin(s, part),
+                            (uint32_t)(part_begin(s, part + UINT64_C(1)) - 1), out);
+}
+
 static int serve_seal(struct shared *s, struct parcel *p, struct message *reply)
 {
     deltafs_namespace_list *l = NULL;
@@ -318,9 +334,8 @@ static int serve_seal(struct shared *s, struct parcel *p, struct message *reply)
 
     (void)reply;
     parcel_take(p, &id, sizeof id);
-    const struct folder folder = folder_of(&id);
     if (status == DELTAFS_OK)
-        status = list_create(s->store, &folder, 1, &l);
+        status = list_own_part(s, &id, &l);
     if (status == DELTAFS_OK)
         status = list_next(l, &shown);
     list_destroy(l);
@@ -339,15 +354,48 @@ static int serve_unseal(struct shared *s, struct parcel *p, struct message *repl
     return DELTAFS_OK;
 }
 
+static void close_list(struct shared *s, uint32_t i)
+{
+    list_destroy(s->list[i]);
+    s->list[i] = NULL;
+}
+
+/* The list's number, and some entries: of each its inode, and its name. */
+static int put_some(struct shared *s, uint32_t i, struct message *reply)
+{
+    const uint32_t ended = SHARED_LIST_ENDED;
+    size_t at = reply->bytes.used;
+    struct inode shown = {.type = ENTRY_FILE};
+    int status = DELTAFS_OK;
+
+    message_put(reply, &i, sizeof i);
+    while (status == DELTAFS_OK && reply->error.status == DELTAFS_OK && reply->bytes.used < LIST_BYTES) {
+        status = list_next(s->list[i], &shown);
+        if (status != DELTAFS_OK || shown.type == ENTRY_REMOVED)
+            break;
+        const char *name = list_name(s->list[i]);
+        uint8_t size = (uint8_t)strlen(name);
+        message_put(reply, &shown, sizeof shown);
+        message_put(reply, &size, sizeof size);
+        message_put(reply, name, size);
+    }
+    if (status == DELTAFS_OK && reply->error.status == DELTAFS_OK && shown.type == ENTRY_REMOVED) {
+        memcpy(reply->bytes.buffer.bytes + at, &ended, sizeof ended);
+        close_list(s, i);
+    }
+    return status;
+}
+
 static int serve_list_open(struct shared *s, struct parcel *p, struct message *reply)
 {
     deltafs_namespace_list *l;
     struct entry_id id;
     uint32_t i = 0;
+    int status = check_room(s);
 
     parcel_take(p, &id, sizeof id);
-    const struct folder folder = folder_of(&id);
-    int status = list_create(s->store, &folder, 1, &l);
+    if (status == DELTAFS_OK)
+        status = list_own_part(s, &id, &l);
     if (status != DELTAFS_OK)
         return status;
     while (i < s->lists && s->list[i])
@@ -362,31 +410,21 @@ static int serve_list_open(struct shared *s, struct parcel *p, struct message *r
         s->lists++;
     }
     s->list[i] = l;
-    message_put(reply, &i, sizeof i);
-    return DELTAFS_OK;
+    status = put_some(s, i, reply);
+    if (status != DELTAFS_OK || reply->error.status != DELTAFS_OK)
+        close_list(s, i);
+    return status;
 }
 
-/* Some entries: of each its inode, and its name. None at the end. */
 static int serve_list_next(struct shared *s, struct parcel *p, struct message *reply)
 {
-    struct inode shown;
     uint32_t i;
     int status = check_room(s);
 
     parcel_take(p, &i, sizeof i);
     if (status == DELTAFS_OK && (i >= s->lists || !s->list[i]))
         return error_set(&s->store->error, DELTAFS_ERR_MPI, "another rank asked for a list that it has not open");
-    while (status == DELTAFS_OK && reply->bytes.used < LIST_BYTES) {
-        status = list_next(s->list[i], &shown);
-        if (status != DELTAFS_OK || shown.type == ENTRY_REMOVED)
-            break;
-        const char *name = list_name(s->list[i]);
-        uint8_t size = (uint8_t)strlen(name);
-        message_put(reply, &shown, sizeof shown);
-        message_put(reply, &size, sizeof size);
-        message_put(reply, name, size);
-    }
-    return status;
+    return status == DELTAFS_OK ? put_some(s, i, reply) : status;
 }
 
 static int serve_list_close(struct shared *s, struct parcel *p, struct message *reply)
@@ -395,10 +433,8 @@ static int serve_list_close(struct shared *s, struct parcel *p, struct message *
 
     (void)reply;
     parcel_take(p, &i, sizeof i);
-    if (i < s->lists) {
-        list_destroy(s->list[i]);
-        s->list[i] = NULL;
-    }
+    if (i < s->lists)
+        close_list(s, i);
     return DELTAFS_OK;
 }
 
