@@ -165,7 +165,7 @@ static void test_folders(void)
 #define EACH 300
 
 /* A folder of which any owner has something is not empty; then all can go on filling it. A list is not disturbed by the
- * removal of what it has returned. */
+ * removal of what it has returned. What was removed since a commit is nowhere. */
 static void test_owners(void)
 {
     const struct deltafs_namespace_entry *entry = NULL;
@@ -198,6 +198,13 @@ static void test_owners(void)
     barrier();
     IS(deltafs_namespace_create(ns, path_of("/0/r%d", check_rank, 0), 0644, 0), DELTAFS_ERR_NOT_FOUND);
     CHECK(entries_of("/") == 15);
+    close_ns();
+    open_shared("owners");
+    CHECK(entries_of("/1") == check_ranks + 1);
+    barrier();
+    IS(deltafs_namespace_unlink(ns, path_of("/1/r%d", check_rank, 0)), DELTAFS_OK);
+    barrier();
+    CHECK(entries_of("/1") == 1);
     close_ns();
 }
 
