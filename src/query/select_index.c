@@ -8,18 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/coding.h"
+#include "base/number.h"
 #include "base/short_copy.h"
 #include "directory/dir.h"
+#include "directory/format/directory_format.h"
 #include "query/bounds.h"
 #include "query/select.h"
 #include "query/value_index.h"
 
-#define SHARE      16                  /* more than this part of an epoch is found faster by a scan, */
-#define FEW        1024                /* but this many never are */
-#define TOP_STEP   (UINT64_C(1) << 16) /* of codes: where the largest values are looked for at first */
-#define TOP_GROWS  2
-#define TOP_HALVES 8
-#define DOUBT      1 /* codes: another processor may compute the last bit of a value otherwise */
+#define SHARE      16   /* more than this part of an epoch is found faster by a scan, */
+#define FEW        1024 /* but this many never are */
+#define TOP_GROWS  2    /* the largest values are looked for in so many times more leaves, */
+#define TOP_HALVES 24   /* and then in at most so many halves of one step */
+#define DOUBT      1    /* codes: another processor may compute the last bit of a value otherwise */
 
 /* An index that is open. */
 struct value_index {
@@ -27,6 +28,13 @@ struct value_index {
     deltafs_dir *dir;
     struct reader *reader;
     struct expr *value; /* of an index of files: what was computed */
+};
+
+/* Where leaves of an epoch begin. */
+struct heads {
+    uint64_t *code;
+    size_t count, capacity;
+    uint64_t largest; /* code of all records in these leaves, and in those of NaN alone */
 };
 
 /* What an index is asked about. */
@@ -178,24 +186,41 @@ static int candidates_find(struct candidates *c, const struct value_index *x, ui
     return deltafs_scan_range(x->dir, low, high, &range, candidates_add, c, &stopped) == DELTAFS_OK && !stopped;
 }
 
-/* The largest code of an epoch; 0 if there is none. */
-static uint64_t index_largest(const struct value_index *x, uint32_t epoch)
+/* Add where the leaves of a segment begin that may have numbers. */
+static int heads_add(struct heads *h, const struct segment *s)
+{
+    const uint64_t nan = value_index_code(NAN);
+    int status = DELTAFS_OK;
+
+    h->largest = s->footer.last_key > h->largest ? s->footer.last_key : h->largest;
+    for (uint32_t i = 0; i < s->footer.leaves && s->first_keys[i] < nan && status == DELTAFS_OK; i++) {
+        status = memory_extend(NULL, &h->code, h->count, &h->capacity, sizeof *h->code, "leaves", error_ignored());
+        if (status == DELTAFS_OK)
+            h->code[h->count++] = s->first_keys[i];
+    }
+    return status;
+}
+
+/* Find so many of an epoch's leaves, or more, or all that there are. */
+static int heads_find(struct heads *h, const struct value_index *x, uint32_t epoch, size_t count)
 {
     const struct partitioner by = manifest_partitioner(&x->reader->manifest, epoch, NULL);
-    uint64_t largest = 0;
+    int status = DELTAFS_OK;
 
-    /* The last range has the largest, unless it is empty. */
-    for (uint32_t i = by.partitions; i-- > 0 && !(by.pivots && largest > 0);) {
+    /* With ranges, the last partitions have the largest codes. */
+    for (uint32_t i = by.partitions; i-- > 0 && status == DELTAFS_OK && !(by.pivots && h->count >= count);) {
         struct part_reader *part;
         struct segment *segment;
-        uint32_t count;
-        if (reader_part(x->reader, i, &part, error_ignored()) != DELTAFS_OK ||
-            reader_epoch(x->reader, part, epoch, &segment, &count, error_ignored()) != DELTAFS_OK)
-            return 0;
-        for (uint32_t k = 0; k < count; k++)
-            largest = segment[k].footer.last_key > largest ? segment[k].footer.last_key : largest;
+        uint32_t segments = 0;
+        status = reader_part(x->reader, i, &part, error_ignored());
+        if (status == DELTAFS_OK)
+            status = reader_epoch(x->reader, part, epoch, &segment, &segments, error_ignored());
+        for (uint32_t k = 0; k < segments && status == DELTAFS_OK; k++)
+            status = heads_add(h, &segment[k]);
     }
-    return largest;
+    if (h->count > 0)
+        qsort(h->code, h->count, sizeof *h->code, compare_u64);
+    return status;
 }
 
 /* Leave out all but the `top` records with the largest codes, and those that may be as large. Those of a scan of a
@@ -229,33 +254,48 @@ static void candidates_give(struct candidates *c, struct found *f)
     c->records = (struct buffer){0};
 }
 
-/* Whether there are `top` records, and none below `low` can be as large as they are. */
-static int candidates_suffice(const struct candidates *c, uint64_t top, uint64_t low)
+/* What is found from a code up. */
+enum enough { TOO_FEW, TOO_MANY, ENOUGH };
+
+/* There are enough if there are `top` records, and none below `low` can be as large as they are. */
+static enum enough candidates_from(struct candidates *c, const struct value_index *x, uint64_t label, uint64_t low,
+                                   uint64_t largest, uint64_t top)
 {
-    return c->count >= top && c->key[c->count - (size_t)top].code >= low + DOUBT;
+    if (!candidates_find(c, x, label, low, largest))
+        return TOO_MANY;
+    return c->count >= top && c->key[c->count - (size_t)top].code >= low + DOUBT ? ENOUGH : TOO_FEW;
 }
 
-/* The records with the `top` largest values, and some more: from the largest down to where there are enough, by steps
- * that grow; and if those are too many at once, by halves of the last one. */
+/* The records with the `top` largest values, and some more: from where a leaf begins, the first that has enough of them
+ * from there up; if those are too many, by halves of the codes between. */
 static int candidates_top(struct candidates *c, const struct value_index *x, uint32_t epoch, uint64_t label,
                           uint64_t top)
 {
-    uint64_t largest = index_largest(x, epoch), nan = value_index_code(NAN);
+    const uint64_t infinity = value_index_code(INFINITY);
+    struct heads h = {0};
+    enum enough is = TOO_FEW;
 
-    largest = largest == nan ? value_index_code(INFINITY) : largest;
-    uint64_t step = TOP_STEP, few = 0, many = largest;
-    for (int halves = 0; step > few && step < many && halves < TOP_HALVES; halves += many < largest) {
-        if (!candidates_find(c, x, label, largest - step, largest)) {
-            many = step;
-        } else if (candidates_suffice(c, top, largest - step)) {
-            candidates_cut(c, top);
-            return 1;
-        } else {
-            few = step;
-        }
-        step = many < largest || step > largest / TOP_GROWS ? few + (many - few) / 2 : step * TOP_GROWS;
+    if (top > c->most || heads_find(&h, x, epoch, 1 + TOP_GROWS * (c->most / LEAF_RECORDS + 1)) != DELTAFS_OK)
+        h.count = 0;
+    uint64_t largest = h.largest < infinity ? h.largest : infinity, few = largest + 1, many = few;
+    for (size_t leaves = 1 + (size_t)top / LEAF_RECORDS; is == TOO_FEW && leaves <= h.count; leaves *= TOP_GROWS) {
+        few = many;
+        many = h.code[h.count - leaves];
+        is = candidates_from(c, x, label, many, largest, top);
     }
-    return 0;
+    few = is == TOO_FEW ? many : few;
+    for (int halves = 0; halves < TOP_HALVES && is != ENOUGH && few - many > 1; halves++) {
+        uint64_t low = many + (few - many) / 2;
+        is = candidates_from(c, x, label, low, largest, top);
+        if (is == TOO_FEW)
+            few = low;
+        else
+            many = low;
+    }
+    free(h.code);
+    if (is == ENOUGH)
+        candidates_cut(c, top);
+    return is == ENOUGH;
 }
 
 /* ---- The epochs of a select ---- */

@@ -15,8 +15,8 @@ for label in map(int, sys.argv[1:]):
     records = []
     for key in random.sample(range(1 << 40), 20000):
         v = random.choice(special) if random.random() < 0.01 else random.gauss(0, 1)
-        if label == 5:  # far from what is larger than all
-            v = float("nan") if key % 97 == 5 else random.gauss(0, 1)
+        if label >= 5:  # far from what is larger than all: NaN, or one giant
+            v = random.random() if records else float("nan") if label == 5 else 3e30
         if label == 3:  # all equal, but for one
             v = 3e30 if key % 20011 == 7 else 2.5
         records.append((key, v, random.random(), key % 7))
@@ -204,14 +204,20 @@ for index in none e; do
 done
 same "$work/none.got" "$work/e.got" "another value of an attribute"
 
-# The largest values are far below infinity, where the search begins if there is a NaN.
-make_dumps 5
-import "$work/nan" "$work/dump.5"
-"$deltafs" select "$work/nan" --top 6 --by 'v*v' --fields w --format csv >"$work/wanted" || fail select
-expect 0 mpi 1 "$deltafs_mpi" index --by 'size:v*v +w' "$work/nan"
-expect 0 "$deltafs" select "$work/nan" --top 6 --by 'v*v' --fields w --format csv --explain
-says "index: size"
-same "$work/wanted" "$work/out" "with NaN"
+# The largest values are far below NaN, or below one giant.
+make_dumps 5 6
+for label in 5 6; do
+    import "$work/far.$label" "$work/dump.$label"
+    for top in 6 900; do
+        "$deltafs" select "$work/far.$label" --top $top --by 'v*v' --fields w --format csv >"$work/wanted.$top" || fail select
+    done
+    expect 0 mpi 1 "$deltafs_mpi" index --by 'size:v*v +w' "$work/far.$label"
+    for top in 6 900; do
+        expect 0 "$deltafs" select "$work/far.$label" --top $top --by 'v*v' --fields w --format csv --explain
+        says "index: size"
+        same "$work/wanted.$top" "$work/out" "$top, $label"
+    done
+done
 
 # Damage of the index, and parts of it that are missing. Verify finds it.
 both size --where 'size > 8'
