@@ -83,7 +83,7 @@ void ns_remove_items(deltafs_namespace *ns, const struct walk *w, const struct f
 static int try_create_new(deltafs_namespace *ns, const char *path, uint8_t type, uint32_t mode, const char *target)
 {
     struct found f;
-    int status = walk_to(ns, &ns->walk, path, 0, &f);
+    int status = walk_to_name(ns, &ns->walk, path, &f);
 
     if (status != DELTAFS_OK)
         return status;

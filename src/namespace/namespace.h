@@ -136,8 +136,9 @@ void walk_fini(struct walk *w);
 void ns_forget_walks(deltafs_namespace *ns);
 /* Go to the folder that a path's last name is in. */
 int walk_to_parent(deltafs_namespace *ns, struct walk *w, const char *path, struct last *last);
-/* The same, and look up the last name; with `follows`, if it is a symbolic link, what it leads to. That nothing is
- * there is no error. */
+/* The same, and look up the last name. That nothing is there is no error. */
+int walk_to_name(deltafs_namespace *ns, struct walk *w, const char *path, struct found *out);
+/* The same; and with `follows`, or if the path ends in '/', go on to what a symbolic link leads to. */
 int walk_to(deltafs_namespace *ns, struct walk *w, const char *path, int follows, struct found *out);
 /* The same; something must be there. */
 int walk_to_existing(deltafs_namespace *ns, struct walk *w, const char *path, int follows, struct found *out);

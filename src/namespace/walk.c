@@ -329,6 +329,14 @@ int walk_to_parent(deltafs_namespace *ns, struct walk *w, const char *path, stru
     return DELTAFS_OK;
 }
 
+int walk_to_name(deltafs_namespace *ns, struct walk *w, const char *path, struct found *out)
+{
+    struct last last;
+    int status = walk_to_parent(ns, w, path, &last);
+
+    return status == DELTAFS_OK ? walk_look(ns, w, &last, path, 0, out) : status;
+}
+
 int walk_to(deltafs_namespace *ns, struct walk *w, const char *path, int follows, struct found *out)
 {
     struct last last, next;

@@ -109,11 +109,12 @@ static int make_folder(struct place *p, int has_parents, mode_t mode)
         status = status == DELTAFS_ERR_EXISTS ? DELTAFS_OK : status;
         *slash = '/';
     }
-    if (status == DELTAFS_OK)
-        status = deltafs_namespace_mkdir(p->ns, p->path, mode);
-    if (has_parents && status == DELTAFS_ERR_EXISTS && place_stat(p, 1, 0, &st) == EXIT_OK && S_ISDIR(st.st_mode))
-        status = DELTAFS_OK;
-    return text_of_call(status);
+    int code = text_of_call(status);
+    if (code == EXIT_OK && has_parents)
+        code = place_stat(p, 1, 1, &st);
+    if (code != EXIT_OK || (has_parents && S_ISDIR(st.st_mode)))
+        return code;
+    return text_of_call(deltafs_namespace_mkdir(p->ns, p->path, mode));
 }
 
 static int mkdir_run(const struct command_call *c)

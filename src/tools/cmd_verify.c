@@ -255,7 +255,8 @@ static int verify_namespace(struct verify *v, const char *path)
     int status = deltafs_namespace_verify(path, verify_damage, v, &n);
 
     verify_finish(v, status);
-    say_counts(path, &n);
+    if (status == DELTAFS_OK || n.damages > 0)
+        say_counts(path, &n);
     return status == DELTAFS_OK ? EXIT_OK : EXIT_TROUBLE;
 }
 
@@ -265,8 +266,9 @@ static int verify_snapshot(struct verify *v, const char *name)
     int status = deltafs_namespace_verify(name, verify_damage, v, &n);
 
     verify_finish(v, status);
-    text_say("%s: %" PRIu64 " name%s and %" PRIu64 " byte%s of files read, %" PRIu64 " damage%s", name, n.records,
-             text_plural(n.records), n.bytes, text_plural(n.bytes), n.damages, text_plural(n.damages));
+    if (status == DELTAFS_OK || n.damages > 0)
+        text_say("%s: %" PRIu64 " name%s and %" PRIu64 " byte%s of files read, %" PRIu64 " damage%s", name, n.records,
+                 text_plural(n.records), n.bytes, text_plural(n.bytes), n.damages, text_plural(n.damages));
     return status == DELTAFS_OK ? EXIT_OK : EXIT_TROUBLE;
 }
 

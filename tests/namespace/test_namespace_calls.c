@@ -212,6 +212,23 @@ static void links_after_paths(void **state)
     close_ns(ns);
 }
 
+/* What leads to nothing is a name that something has. (With a slash behind it, a folder was created where it led to.)
+ */
+static void dangling_link(void **state)
+{
+    deltafs_namespace *ns = new_ns("dangling");
+
+    (void)state;
+    CHECK_IS(deltafs_namespace_symlink(ns, "nowhere", "/link"), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_mkdir(ns, "/link", 0700), DELTAFS_ERR_EXISTS);
+    CHECK_IS(deltafs_namespace_mkdir(ns, "/link/", 0700), DELTAFS_ERR_EXISTS);
+    CHECK_IS(deltafs_namespace_symlink(ns, "target", "/link/"), DELTAFS_ERR_EXISTS);
+    CHECK_IS(deltafs_namespace_symlink(ns, "target", "/new/"), DELTAFS_ERR_NOT_FOUND);
+    CHECK_IS(deltafs_namespace_mkdir(ns, "/new/", 0700), DELTAFS_OK);
+    assert_string_equal(list_names(ns, "/"), "link new");
+    close_ns(ns);
+}
+
 static void root_attributes(void **state)
 {
     struct deltafs_namespace_attributes a = {.struct_size = sizeof a,
@@ -533,6 +550,7 @@ int main(void)
                                        cmocka_unit_test(error_numbers),
                                        cmocka_unit_test(paths),
                                        cmocka_unit_test(links_after_paths),
+                                       cmocka_unit_test(dangling_link),
                                        cmocka_unit_test(root_attributes),
                                        cmocka_unit_test(open_files),
                                        cmocka_unit_test(commits_of_data),

@@ -183,16 +183,15 @@ static struct tree *add(const struct place *p, enum tree_type type, uint32_t mod
 int tree_new(struct tree *root, const char *path, enum tree_type type, uint32_t mode, const char *target)
 {
     struct place p;
-    struct tree *t;
-    int status = find(root, path, 0, &p, &t);
+    int links = 0, status = path[0] != '\0' ? find_place(root, root, path, &links, &p) : DELTAFS_ERR_NOT_FOUND;
 
     if (status != DELTAFS_OK)
         return status;
-    if (t)
+    if (p.name[0] == '\0' || child_of(p.folder, p.name))
         return DELTAFS_ERR_EXISTS;
     if (p.is_folder && type != TREE_FOLDER)
         return DELTAFS_ERR_NOT_FOUND;
-    t = add(&p, type, mode);
+    struct tree *t = add(&p, type, mode);
     if (target) {
         t->size = strlen(target);
         t->bytes = (uint8_t *)strdup(target);

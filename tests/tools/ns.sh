@@ -272,6 +272,11 @@ expect 3 "$deltafs" ns mkdir n:/x
 says "exists already"
 expect 3 "$deltafs" ns mkdir -p n:/named
 says "exists already"
+ln -s nowhere dangling
+ns cp -r dangling n:/dangling
+expect 3 "$deltafs" ns mkdir -p n:/dangling
+says "dangling: exists already"
+ns rm n:/dangling
 ns mv n:/named n:/x
 ns mv n:/x/named n:/x/other
 ns mv n:/tree/one n:/tree/empty/two n:/x/y

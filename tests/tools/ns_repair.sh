@@ -145,6 +145,8 @@ says_out "byte"
 says_out ", 0 damages"
 expect 2 "$deltafs" verify --continuity reg@only
 expect 3 "$deltafs" verify reg@none
+says "there is no such snapshot"
+[ ! -s "$work/out" ] || fail "$(cat "$work/out")"
 says "reg@none: there is no such snapshot"
 damage "$table.data/00/p00000000.data" 300000
 expect 3 "$deltafs" verify reg@only
