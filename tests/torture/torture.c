@@ -29,35 +29,23 @@ static int usage(void)
 
 int main(int argc, char **argv)
 {
-    const char *tmp = getenv("TMPDIR"), *in = tmp ? tmp : "/tmp";
-    uint64_t count = 1000, seed = 1;
+    const char *tmp = getenv("TMPDIR");
+    struct torture_options o = {.count = 1000, .seed = 1, .folder = tmp ? tmp : "/tmp"};
     size_t kind = 0, n = sizeof kinds / sizeof kinds[0];
     char folder[256], path[300];
     struct torture_tally tally = {0};
 
-    if (argc < 2 || argc % 2 != 0)
-        return usage();
-    while (kind < n && strcmp(argv[1], kinds[kind].name) != 0)
+    while (argc > 1 && kind < n && strcmp(argv[1], kinds[kind].name) != 0)
         kind++;
-    for (int i = 2; i < argc && kind < n; i += 2) {
-        if (strcmp(argv[i], "--count") == 0)
-            count = strtoull(argv[i + 1], NULL, 0);
-        else if (strcmp(argv[i], "--seed") == 0)
-            seed = strtoull(argv[i + 1], NULL, 0);
-        else if (strcmp(argv[i], "--folder") == 0)
-            in = argv[i + 1];
-        else
-            kind = n;
-    }
-    if (kind == n)
+    if (argc < 2 || kind == n || !torture_options_parse(argc, argv, 2, &o))
         return usage();
-    snprintf(folder, sizeof folder, "%s/deltafs-torture.XXXXXX", in);
+    snprintf(folder, sizeof folder, "%s/deltafs-torture.XXXXXX", o.folder);
     if (!mkdtemp(folder)) {
         perror(folder);
         return EXIT_FAILURE;
     }
     snprintf(path, sizeof path, "%s/d", folder);
-    kinds[kind].run(path, count, seed, &tally);
+    kinds[kind].run(path, o.count, o.seed, &tally);
     torture_remove(folder);
     return torture_case_report(kinds[kind].name, &tally);
 }

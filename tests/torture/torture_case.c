@@ -1,10 +1,29 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 #include "torture_case.h"
 
 #define HANG_SECONDS 60
+
+int torture_options_parse(int argc, char **argv, int first, struct torture_options *out)
+{
+    for (int i = first; i < argc; i += 2) {
+        const char *value = argv[i + 1];
+        if (!value)
+            return 0;
+        if (strcmp(argv[i], "--count") == 0)
+            out->count = strtoull(value, NULL, 0);
+        else if (strcmp(argv[i], "--seed") == 0)
+            out->seed = strtoull(value, NULL, 0);
+        else if (strcmp(argv[i], "--folder") == 0)
+            out->folder = value;
+        else
+            return 0;
+    }
+    return 1;
+}
 
 static void on_alarm(int signal)
 {

@@ -101,29 +101,20 @@ static void torture_one(const char *path, uint64_t seed, uint64_t count, struct 
 int main(int argc, char **argv)
 {
     struct torture_tally tally = {0};
-    uint64_t count = 0, seed = 0;
-    const char *folder = NULL;
+    struct torture_options o = {.count = 0};
     char path[300];
     int code = EXIT_FAILURE;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &ranks.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks.ranks);
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (strcmp(argv[i], "--count") == 0)
-            count = strtoull(argv[i + 1], NULL, 0);
-        else if (strcmp(argv[i], "--seed") == 0)
-            seed = strtoull(argv[i + 1], NULL, 0);
-        else if (strcmp(argv[i], "--folder") == 0)
-            folder = argv[i + 1];
-    }
-    if (count == 0 || !folder || ranks.ranks > RANKS_MAX) {
+    if (!torture_options_parse(argc, argv, 1, &o) || o.count == 0 || !o.folder || ranks.ranks > RANKS_MAX) {
         fputs("usage: torture_mpi --count N --seed S --folder DIR\n", stderr);
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
-    snprintf(path, sizeof path, "%s/mpi", folder);
-    while (tally.tried < count)
-        torture_one(path, seed++, count, &tally);
+    snprintf(path, sizeof path, "%s/mpi", o.folder);
+    while (tally.tried < o.count)
+        torture_one(path, o.seed++, o.count, &tally);
     if (ranks.rank == 0) {
         torture_remove(path);
         code = torture_case_report("fault", &tally);

@@ -324,29 +324,21 @@ static int run(uint64_t seed, uint64_t *operations)
 int main(int argc, char **argv)
 {
     struct torture_tally tally = {0};
-    uint64_t count = 0, seed = 0, operations;
-    const char *folder = NULL;
+    struct torture_options o = {.count = 0};
+    uint64_t operations;
     int code = EXIT_FAILURE;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (strcmp(argv[i], "--count") == 0)
-            count = strtoull(argv[i + 1], NULL, 0);
-        else if (strcmp(argv[i], "--seed") == 0)
-            seed = strtoull(argv[i + 1], NULL, 0);
-        else if (strcmp(argv[i], "--folder") == 0)
-            folder = argv[i + 1];
-    }
-    if (count == 0 || !folder || ranks > RANKS_MAX) {
+    if (!torture_options_parse(argc, argv, 1, &o) || o.count == 0 || !o.folder || ranks > RANKS_MAX) {
         fputs("usage: torture_mpi_namespace --count N --seed S --folder DIR\n", stderr);
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
-    snprintf(path, sizeof path, "%s/ns", folder);
-    for (; tally.tried < count; seed++) {
-        torture_case_begin(&verdict, seed, "before, operation", 0);
-        if (run(seed, &operations))
+    snprintf(path, sizeof path, "%s/ns", o.folder);
+    for (; tally.tried < o.count; o.seed++) {
+        torture_case_begin(&verdict, o.seed, "before, operation", 0);
+        if (run(o.seed, &operations))
             torture_case_end(&verdict, &tally);
     }
     if (rank == 0) {
