@@ -392,9 +392,10 @@ struct deltafs_namespace_collected {
  * removed; this needs storage for the copy, and a file system that can exchange two names. All names of the namespace
  * are read, and memory is needed for each chunk that is kept (16 bytes). `out` may be NULL.
  *
- * DELTAFS_ERR_BUSY: a process has the namespace open, or a snapshot of it; the message says which. None can open it for
- * writing meanwhile, but any can for reading. A process that reads without permission to write in the folder of the
- * namespace is not known; later it may not be able to read the bytes of what was removed (DELTAFS_ERR_DAMAGED). */
+ * DELTAFS_ERR_BUSY: a process has the namespace open, or a snapshot of it, or publishes it; the message says which.
+ * None can open it for writing meanwhile, but any can for reading. A process that reads without permission to write in
+ * the folder of the namespace is not known; later it may not be able to read the bytes of what was removed
+ * (DELTAFS_ERR_DAMAGED). */
 DELTAFS_API int deltafs_namespace_collect(const char *path, struct deltafs_namespace_collected *out);
 
 struct deltafs_namespace_compacted {

@@ -413,17 +413,34 @@ static int recover_tables(struct collection *c)
     return status;
 }
 
+/* Pins come before views: one that is not seen takes its lease later, and confirms then that its snapshot has its name.
+ */
+static int read_pins(struct collection *c)
+{
+    int status = pins_read(&c->call->io, c->path, &c->pins, &c->call->error);
+
+    return status == DELTAFS_OK ? views_check(&c->call->io, c->path, c->seconds, &c->call->error) : status;
+}
+
+/* Who has begun a pin and holds no view any more was killed; who begins one now finds the lease of the folder. */
+static int read_living_pins(struct collection *c)
+{
+    int status = read_pins(c);
+
+    if (status != DELTAFS_OK || !c->pins.begun)
+        return status;
+    pins_fini(&c->pins);
+    status = pins_remove_begun(&c->call->io, c->path, &c->call->error);
+    return status == DELTAFS_OK ? read_pins(c) : status;
+}
+
 /* With the lease of the folder. */
 static int collect(struct collection *c)
 {
     int status = check_writers(c);
 
-    /* Before the views: one that is not seen takes its lease later, and confirms then that its snapshot has its name.
-     */
     if (status == DELTAFS_OK)
-        status = pins_read(&c->call->io, c->path, &c->pins, &c->call->error);
-    if (status == DELTAFS_OK)
-        status = views_check(&c->call->io, c->path, c->seconds, &c->call->error);
+        status = read_living_pins(c);
     if (status == DELTAFS_OK)
         status = remove_rest(c);
     c->result->pins = c->pins.pins;

@@ -38,8 +38,8 @@ static int write_lines(struct io_file *file, const struct layer *of, const struc
             if (status == DELTAFS_OK)
                 status = layer_table_write(&layer->table[k], file, &size, e);
     }
-    if (status == DELTAFS_OK && of)
-        status = textlog_append(file, &size, 0, e, "End");
+    if (status == DELTAFS_OK && (of || pin->has_view))
+        status = textlog_append(file, &size, 0, e, of ? "End" : "begun");
     return status == DELTAFS_OK && pin->sync ? io_file_sync(file, e) : status;
 }
 
@@ -49,50 +49,40 @@ static int explain(const char *path, struct error *e)
                      e->text, path);
 }
 
-static int write_pin(struct io *io, const char *path, const char *name, const struct pin *pin, const struct layer *of,
+/* Write a pin of the namespace at `path`. It has its name when it is complete. */
+static int write_pin(struct io *io, const char *path, const struct pin *pin, const struct layer *of,
                      const struct layers *layers, struct error *e)
 {
+    char name[PATH_ROOM], aside[PATH_ROOM], text[UUID_TEXT_SIZE];
     struct io_file file;
 
     if (strchr(pin->holder, '\n'))
         return error_set(e, DELTAFS_ERR_NAME, "%s: a path with a newline cannot be that of a snapshot", pin->holder);
-    int status = io_file_open(io, name, O_CREAT | O_EXCL | O_WRONLY, &file, e);
-
+    uuid_to_text(pin->uuid, text);
+    int status =
+        io_file_open(io, io_path_in(aside, path, "." PIN_NAME "%s", text), O_CREAT | O_EXCL | O_WRONLY, &file, e);
     if (status != DELTAFS_OK)
         return status == DELTAFS_ERR_IO ? explain(path, e) : status;
     status = io_file_finish(&file, write_lines(&file, of, pin, layers, e), e);
+    if (status == DELTAFS_OK)
+        status = io_rename(io, aside, pin_path(name, path, pin->uuid), e);
     if (status != DELTAFS_OK)
-        io_unlink(io, name, error_ignored());
-    return status;
+        io_unlink(io, aside, error_ignored());
+    return status == DELTAFS_OK && pin->sync ? io_sync_folder(io, path, e) : status;
 }
 
 int pin_begin(struct io *io, const char *path, const struct pin *pin, struct error *e)
 {
-    char name[PATH_ROOM];
-    int status = write_pin(io, path, pin_path(name, path, pin->uuid), pin, NULL, NULL, e);
+    int status = write_pin(io, path, pin, NULL, NULL, e);
 
-    if (status != DELTAFS_OK || !pin->sync)
-        return status;
-    status = io_sync_folder(io, path, e);
     if (status != DELTAFS_OK)
-        io_unlink(io, name, error_ignored());
+        pin_remove(io, path, pin->uuid, error_ignored());
     return status;
 }
 
 int pin_set(struct io *io, const struct layer *of, const struct pin *pin, const struct layers *layers, struct error *e)
 {
-    char name[PATH_ROOM], aside[PATH_ROOM], text[UUID_TEXT_SIZE];
-    const char *path = of->path;
-
-    uuid_to_text(pin->uuid, text);
-    io_path_in(aside, path, "." PIN_NAME "%s", text);
-    int status = write_pin(io, path, aside, pin, of, layers, e);
-    if (status != DELTAFS_OK)
-        return status;
-    status = io_rename(io, aside, pin_path(name, path, pin->uuid), e);
-    if (status != DELTAFS_OK)
-        io_unlink(io, aside, error_ignored());
-    return status == DELTAFS_OK && pin->sync ? io_sync_folder(io, path, e) : status;
+    return write_pin(io, of->path, pin, of, layers, e);
 }
 
 int pin_layers(struct io *io, const struct pin *pin, const struct layers *layers, struct error *e)
@@ -132,7 +122,7 @@ struct reading {
     const char *path;
     struct pins *pins;
     size_t layers; /* of the pins before this one */
-    int has_end;
+    int has_begun, has_end;
 };
 
 static int take_layer(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
@@ -162,6 +152,14 @@ static int take_table(void *arg, const char *fields, const char *path, uint64_t 
     return status;
 }
 
+static int take_begun(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
+{
+    struct reading *r = arg;
+
+    r->has_begun = 1;
+    return textlog_skip(arg, fields, path, offset, e);
+}
+
 static int take_end(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
 {
     struct reading *r = arg;
@@ -172,8 +170,9 @@ static int take_end(void *arg, const char *fields, const char *path, uint64_t of
 
 static int take_line(void *arg, char *line, const char *path, uint64_t offset, struct error *e)
 {
-    static const struct textlog_word words[] = {{"Deltafs", textlog_skip}, {"Pin", textlog_skip}, {"Layer", take_layer},
-                                                {"Table", take_table},     {"End", take_end},     {NULL, NULL}};
+    static const struct textlog_word words[] = {
+        {"Deltafs", textlog_skip}, {"Pin", textlog_skip}, {"Layer", take_layer}, {"Table", take_table},
+        {"End", take_end},         {"begun", take_begun}, {NULL, NULL}};
 
     return textlog_take(words, arg, line, path, offset, e);
 }
@@ -190,11 +189,12 @@ static int read_pin(void *arg, const char *name, struct error *e)
     int status = io_file_open(r->io, io_path_in(path, r->path, "%s", name), O_RDONLY, &file, e);
     if (status != DELTAFS_OK)
         return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status; /* it was just removed */
-    r->has_end = 0;
+    r->has_begun = r->has_end = 0;
     r->layers = r->pins->layers;
     r->pins->pins++;
     status = io_file_finish(&file, textlog_read(&file, NULL, take_line, r, &end, e), e);
     r->pins->keep_all |= !r->has_end;
+    r->pins->begun |= r->has_begun;
     return status;
 }
 
@@ -206,6 +206,29 @@ int pins_read(struct io *io, const char *path, struct pins *out, struct error *e
     int status = io_list(io, path, read_pin, &r, e);
     if (status != DELTAFS_OK)
         pins_fini(out);
+    return status;
+}
+
+static int remove_begun(void *arg, const char *name, struct error *e)
+{
+    struct reading *r = arg;
+    char path[PATH_ROOM];
+
+    pins_fini(r->pins);
+    int status = read_pin(r, name, e);
+    if (status != DELTAFS_OK || !r->pins->begun)
+        return status;
+    status = io_unlink(r->io, io_path_in(path, r->path, "%s", name), e);
+    return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
+}
+
+int pins_remove_begun(struct io *io, const char *path, struct error *e)
+{
+    struct pins one = {0};
+    struct reading r = {.io = io, .path = path, .pins = &one};
+    int status = io_list(io, path, remove_begun, &r, e);
+
+    pins_fini(&one);
     return status;
 }
 

@@ -5,7 +5,8 @@
  *     Layer                            for each of the layers that are this namespace,
  *     Table number=N limit=LABEL       and behind it for each of its tables, by number
  *     End
- * One without the line End keeps all: it is written before it is known what the snapshot consists of. */
+ * One without the line End keeps all: it is written before it is known what the snapshot consists of. If its last line
+ * is "begun", the process that wrote it holds the lease of a view (view.h) in the namespace until it is complete. */
 #ifndef DELTAFS_NAMESPACE_PIN_H
 #define DELTAFS_NAMESPACE_PIN_H
 
@@ -15,6 +16,7 @@ struct pin {
     uint8_t uuid[16];
     const char *holder; /* what the pin is for: REG@NAME, or the path of a namespace */
     int sync;
+    int has_view; /* the process holds the lease of a view until this call has ended */
 };
 
 /* Pin all of the namespace at `path`; pin_set then says what is needed of the namespace of a layer: the tables of all
@@ -37,8 +39,11 @@ struct pins {
     size_t layers, layer_room;
     size_t pins;
     int keep_all; /* one of them keeps all */
+    int begun;    /* one that does has the line begun */
 };
 int pins_read(struct io *io, const char *path, struct pins *out, struct error *e);
+/* Remove those with the line begun. There is the lease of the folder, and no view. */
+int pins_remove_begun(struct io *io, const char *path, struct error *e);
 void pins_fini(struct pins *p);
 /* What a layer has of a table, one of p->table; NULL: nothing. */
 const struct layer_table *pin_layer_table(const struct pins *p, const struct pin_layer *layer, uint64_t number);

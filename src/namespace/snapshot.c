@@ -11,6 +11,7 @@
 #include "namespace/head.h"
 #include "namespace/pin.h"
 #include "namespace/snapshot.h"
+#include "namespace/view.h"
 
 /* ---- Calls ---- */
 
@@ -127,13 +128,17 @@ static int publish(struct snapshot_call *c, const char *path, const char *name)
     struct snapshot s = {.time = snapshot_time()};
     struct head head = {0};
     struct pin pin = {.holder = name, .sync = c->sync};
+    struct views views = {.lease = NULL};
     int status = registry_check(name, &c->error);
 
     if (status == DELTAFS_OK)
         status = head_read(&c->io, path, &head, &c->error);
     if (status == DELTAFS_OK)
         status = uuid_create(s.uuid, &c->error);
+    if (status == DELTAFS_OK)
+        status = views_begin(&views, &c->io, path, NULL, &c->error);
     memcpy(pin.uuid, s.uuid, sizeof pin.uuid);
+    pin.has_view = views_are_sure(&views);
     if (status == DELTAFS_OK)
         status = pin_begin(&c->io, path, &pin, &c->error);
     if (status == DELTAFS_OK) {
@@ -141,6 +146,7 @@ static int publish(struct snapshot_call *c, const char *path, const char *name)
         if (status != DELTAFS_OK && !registry_may_have(&c->io, name, &s))
             pin_remove(&c->io, path, s.uuid, error_ignored());
     }
+    views_end(&views);
     layers_fini(&head.below);
     snapshot_fini(&s);
     return status;

@@ -48,6 +48,14 @@ void views_end(struct views *v)
     *v = (struct views){.lease = NULL};
 }
 
+int views_are_sure(const struct views *v)
+{
+    for (size_t i = 0; i < v->count; i++)
+        if (!v->lease[i].is_sure)
+            return 0;
+    return 1;
+}
+
 /* ---- Respecting ---- */
 
 struct checking {

@@ -18,6 +18,8 @@ struct views {
  * An error only without memory. What is read after this is not removed. */
 int views_begin(struct views *v, struct io *io, const char *path, const struct layers *layers, struct error *e);
 void views_end(struct views *v);
+/* Whether all leases could be taken, and are locked. */
+int views_are_sure(const struct views *v);
 
 /* With the lease of the folder of a namespace: DELTAFS_ERR_BUSY if a view of it is open. Leases of processes that have
  * ended are removed; those of another host, whose locks are not visible here, count for `seconds`. */

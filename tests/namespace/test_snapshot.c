@@ -9,7 +9,8 @@
 #include <unistd.h>
 #include "fake_io.h"
 #include "history.h"
-#include "io/lease.h"
+#include "namespace/pin.h"
+#include "namespace/view.h"
 #include "unit_kth.h"
 #include "unit_namespace.h"
 
@@ -265,6 +266,36 @@ static void collected_alone(void **state)
     withdraw("alone");
 }
 
+/* A pin that was begun keeps all as long as the process holds a view, and goes then; without a view it stays. */
+static void begun_pins(void **state)
+{
+    const char *path = unit_path("begun");
+    struct deltafs_namespace_collected c = {.struct_size = sizeof c};
+    struct pin pin = {.uuid = {1}, .holder = "none@begun"};
+    struct io io = io_default();
+    struct views views;
+    struct error e;
+
+    (void)state;
+    close_ns(new_ns("begun"));
+    CHECK_IS(views_begin(&views, &io, path, NULL, &e), DELTAFS_OK);
+    pin.has_view = views_are_sure(&views);
+    CHECK(pin.has_view);
+    CHECK_IS(pin_begin(&io, path, &pin, &e), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_collect(path, &c), DELTAFS_ERR_BUSY);
+    CHECK_IS(count_pins(path), 1);
+    views_end(&views);
+    CHECK_IS(deltafs_namespace_collect(path, &c), DELTAFS_OK);
+    CHECK(c.pins == 0 && !c.is_kept);
+    CHECK_IS(count_pins(path), 0);
+    pin.has_view = 0;
+    CHECK_IS(pin_begin(&io, path, &pin, &e), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_collect(path, &c), DELTAFS_OK);
+    CHECK(c.pins == 1 && c.is_kept);
+    CHECK_IS(count_pins(path), 1);
+    CHECK_IS(pin_remove(&io, path, pin.uuid, &e), DELTAFS_OK);
+}
+
 /* Two writers at once; each leaves bytes that nothing needs. */
 static void write_junk(const char *path, const char *file, size_t size)
 {
@@ -499,6 +530,7 @@ static void check_snapshot(const char *name, const char *file)
 static void kill_each(const char *path, int (*call)(const char *path), int is_withdrawal)
 {
     static struct fake_io fake;
+    struct deltafs_namespace_collected c = {.struct_size = sizeof c};
     const char *copy = unit_path("killed.copy");
     char pins[256];
     int ended = 1;
@@ -517,7 +549,8 @@ static void kill_each(const char *path, int (*call)(const char *path), int is_wi
         }
         CHECK_IS(waitpid(child, &ended, 0), child);
         CHECK(ended == 0 || (WIFSIGNALED(ended) && WTERMSIG(ended) == SIGKILL));
-        CHECK_IS(deltafs_namespace_collect(path, NULL), DELTAFS_OK);
+        CHECK_IS(deltafs_namespace_collect(path, &c), DELTAFS_OK);
+        CHECK(!c.is_kept);
         check_snapshot(path, "new");
         check_snapshot(named("one"), "text");
         if (exists(named("kth")))
@@ -741,12 +774,19 @@ static int setup(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(arguments),        cmocka_unit_test(created_at_once),
-                                       cmocka_unit_test(what_is_missing),  cmocka_unit_test(collected_alone),
-                                       cmocka_unit_test(collected_again),  cmocka_unit_test(collected_half),
-                                       cmocka_unit_test(withdrawn_beside), cmocka_unit_test(same_tables),
-                                       cmocka_unit_test(removed_between),  cmocka_unit_test(every_operation_fails),
-                                       cmocka_unit_test(killed_anywhere),  cmocka_unit_test(merged_histories)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(arguments),
+                                       cmocka_unit_test(created_at_once),
+                                       cmocka_unit_test(what_is_missing),
+                                       cmocka_unit_test(collected_alone),
+                                       cmocka_unit_test(begun_pins),
+                                       cmocka_unit_test(collected_again),
+                                       cmocka_unit_test(collected_half),
+                                       cmocka_unit_test(withdrawn_beside),
+                                       cmocka_unit_test(same_tables),
+                                       cmocka_unit_test(removed_between),
+                                       cmocka_unit_test(every_operation_fails),
+                                       cmocka_unit_test(killed_anywhere),
+                                       cmocka_unit_test(merged_histories)};
 
     return cmocka_run_group_tests(tests, setup, unit_teardown) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
