@@ -162,7 +162,8 @@ static int lease_check(const struct lease_holder *h, int is_free, uint64_t secon
         return DELTAFS_OK;
     snprintf(more, sizeof more,
              ", or was %" PRIu64
-             " s ago; if it has ended, give the option lease=0 ('--lease 0' of a command; now %" PRIu64 " s)",
+             " s ago; if it has ended, give the option lease=0 ('--lease 0' of a command, or DELTAFS_LEASE=0 in the "
+             "environment; now %" PRIu64 " s)",
              now < h->renewed ? 0 : now - h->renewed, seconds);
     return lease_busy(e, h, path, more);
 }

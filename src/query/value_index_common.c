@@ -140,14 +140,10 @@ static int look_into(deltafs_dir *d, const char *path, const struct value_reques
 int value_index_look(const char *of, const struct value_request *r, const char *schema, struct value_index_state *s,
                      struct error *e)
 {
-    struct io io = io_default();
     char path[PATH_ROOM];
     deltafs_dir *d;
-    int status = io_mkdir(&io, io_path_in(path, of, VALUE_INDEX_FOLDER), e);
+    int status = deltafs_open(index_path(path, of, r), NULL, &d);
 
-    if (status != DELTAFS_OK && status != DELTAFS_ERR_EXISTS)
-        return status;
-    status = deltafs_open(index_path(path, of, r), NULL, &d);
     if (status == DELTAFS_ERR_NOT_FOUND)
         return DELTAFS_OK;
     if (status == DELTAFS_ERR_NOT_DELTAFS || status == DELTAFS_ERR_DAMAGED)
@@ -279,14 +275,27 @@ int deltafs_private_value_index_prune(const char *of, const deltafs_options *o, 
     return status;
 }
 
+/* The folder of indexes. */
+static int make_folder(const char *of, struct error *e)
+{
+    struct io io = io_default();
+    char path[PATH_ROOM];
+    int status = io_mkdir(&io, io_path_in(path, of, VALUE_INDEX_FOLDER), e);
+
+    e->status = status == DELTAFS_ERR_EXISTS ? DELTAFS_OK : status;
+    return e->status;
+}
+
 /* Collective: open the index, or a new one. */
-static int open_any(const struct value_index_ranks *ranks, const char *path, struct value_index_state *s,
-                    deltafs_options *o, deltafs_dir **out, struct error *e)
+static int open_any(const struct value_index_ranks *ranks, const char *of, const char *path,
+                    struct value_index_state *s, deltafs_options *o, deltafs_dir **out, struct error *e)
 {
     /* It has the partitions that it has. */
     e->status = s->is_made && o ? deltafs_private_options_reset(o, OPTION_PARTITIONS, e) : DELTAFS_OK;
     if (e->status == DELTAFS_OK && s->is_made && o)
         e->status = deltafs_private_options_reset(o, OPTION_PARTITIONER, e);
+    if (e->status == DELTAFS_OK && !s->is_made && ranks->group->rank == 0)
+        make_folder(of, e);
     int status = collective_agree(ranks->group, e);
 
     if (status == DELTAFS_OK)
@@ -303,7 +312,7 @@ int value_index_open(const struct value_index_ranks *ranks, const char *of, cons
                      struct value_index_state *s, deltafs_options *o, deltafs_dir **out, struct error *e)
 {
     char path[PATH_ROOM];
-    int status = open_any(ranks, index_path(path, of, r), s, o, out, e);
+    int status = open_any(ranks, of, index_path(path, of, r), s, o, out, e);
 
     if (status != DELTAFS_OK || s->is_made)
         return status;

@@ -169,6 +169,15 @@ static int fail_value_index(const char *path)
         is_readable ? "), and index again" : "index again");
 }
 
+static int verify_value_index(struct verify *v, const char *path)
+{
+    struct stat s;
+
+    if (stat(path, &s) == 0 && !S_ISDIR(s.st_mode))
+        return text_fail(EXIT_TROUBLE, "%s: a file, and no index by value; remove it", path);
+    return verify_directory(v, path) == EXIT_OK ? EXIT_OK : fail_value_index(path);
+}
+
 /* Those in a folder, if there is one. Nothing else is damaged if they are. */
 static int verify_value_indexes(const struct verify *v, const char *path, const char *folder)
 {
@@ -182,8 +191,8 @@ static int verify_value_indexes(const struct verify *v, const char *path, const 
         return text_fail(EXIT_TROUBLE, "%s: %s", name, strerror(errno));
     for (int i = 0; i < n; i++) {
         int is_whole = snprintf(name, sizeof name, "%s%s/%s", path, folder, entry[i]->d_name) < (int)sizeof name;
-        if (is_whole && entry[i]->d_name[0] != '.' && verify_directory(&one, name) != EXIT_OK)
-            code = fail_value_index(name);
+        if (is_whole && entry[i]->d_name[0] != '.' && verify_value_index(&one, name) != EXIT_OK)
+            code = EXIT_TROUBLE;
         free(entry[i]);
     }
     free(entry);

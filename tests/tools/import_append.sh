@@ -95,6 +95,6 @@ printf 'host=elsewhere.example pid=1 job=- session=01234567-89ab-4def-8123-45678
     >"$work/killed/LEASE"
 expect 3 import 2 --format vpic -a -o "$work/killed" "$work"/dumps/p.*
 says "host elsewhere.example"
-says "give the option lease=0 ('--lease 0' of a command;"
+says "give the option lease=0 ('--lease 0' of a command, or DELTAFS_LEASE=0 in the environment;"
 expect 0 import 2 --lease 0 --format vpic -a -o "$work/killed" "$work"/dumps/p.*
 whole killed

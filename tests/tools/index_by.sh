@@ -45,6 +45,11 @@ grep -q "0 records of 0 epochs" "$work/out" || fail "not all is indexed: $(cat "
 import 2 --index_by 'size:v*v +n' -a -o "$work/d" "$work/dump.3" >"$work/out" 2>"$work/err" && fail "other columns"
 says "option index_by: 'size': $work/d/by/size: the columns that it carries are: w:f4; asked for: n:i4; remove it before"
 expect 0 "$deltafs" verify "$work/d"
+: >"$work/d/by/notes"
+expect 3 "$deltafs" verify "$work/d"
+says "$work/d/by/notes: a file, and no index by value; remove it"
+grep -q "without which all answers" "$work/err" && fail "a file is called an index: $(cat "$work/err")"
+rm "$work/d/by/notes"
 
 # A directory that goes back by an epoch under its index, as after a job that died: the epoch is another one then.
 cp -R "$work/d" "$work/before"

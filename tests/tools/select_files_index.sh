@@ -227,6 +227,11 @@ done
 mkdir other
 cp -R all/by/size other/size
 rm -r all/by
+mv dump.1 away
+expect 3 mpi 2 "$deltafs_mpi" index --by 'size:v*v +w' all
+says "dump.1: "
+[ ! -e all/by ] || fail "an index that is refused leaves a folder"
+mv away dump.1
 mv plain/../other all/by
 conditions
 

@@ -191,6 +191,22 @@ for dir in d plain; do
 done
 
 import "$work/single" --partitions 1 "$work/dump.1"
+# Nearly all rows are taken from the index, batch by batch. Those at the bound are looked up, and come in the order of
+# keys, too.
+bound=$("$PYTHON3" -c "
+import struct, sys
+v = sorted(r[1] ** 2 for r in struct.iter_unpack('<Qffi', open(sys.argv[1], 'rb').read()) if r[1] ** 2 < 1e30)
+print(repr(v[-1000]))" "$work/dump.1") || fail python3
+cp -R "$work/single" "$work/batches"
+expect 0 mpi 1 "$deltafs_mpi" index --by 'size:v*v +w' "$work/batches"
+for ending in '--fields w --format csv' '--format keys' '--top 900 --by w --fields w --format csv' '--fields w,n --format csv'; do
+    # shellcheck disable=SC2086
+    "$deltafs" select "$work/single" --where "v*v >= $bound" $ending >"$work/wanted" || fail select
+    # shellcheck disable=SC2086
+    expect 0 "$deltafs" select "$work/batches" --where "v*v >= $bound" --explain $ending
+    says "index: size"
+    same "$work/wanted" "$work/out" "$ending"
+done
 # An attribute that the expression names has another value by now: the index is made again.
 cp -R "$work/single" "$work/scaled"
 expect 0 "$deltafs" attr "$work/scaled" m=2
