@@ -415,7 +415,7 @@ int deltafs_namespace_set_attributes(deltafs_namespace *ns, const char *path, in
     if (status != DELTAFS_OK)
         return ns_end(ns, status);
     do {
-        status = walk_to_existing(ns, &ns->walk, path, flags == 0, &f);
+        status = walk_to_existing(ns, &ns->walk, path, flags == 0 ? WALK_FOLLOWS : 0, &f);
         if (status == DELTAFS_OK)
             status = set_found(ns, &f, &a);
     } while (shared_again(ns, &status));
@@ -435,7 +435,7 @@ int deltafs_namespace_stat(deltafs_namespace *ns, const char *path, int flags, s
         return status;
     if (!path || !out || (flags & ~AT_SYMLINK_NOFOLLOW) != 0)
         return ns_end(ns, ns_no_argument(ns, call, "path, out, and flags that are 0 or AT_SYMLINK_NOFOLLOW,"));
-    status = walk_to_existing(ns, &ns->walk, path, flags == 0, &f);
+    status = walk_to_existing(ns, &ns->walk, path, WALK_INODE | (flags == 0 ? WALK_FOLLOWS : 0), &f);
     if (status != DELTAFS_OK)
         return ns_end(ns, status);
     inode_to_stat(ns_current(ns, &f.inode), &s);

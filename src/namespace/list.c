@@ -52,6 +52,7 @@ struct deltafs_namespace_list {
     uint32_t low, high;    /* the hashes of names that are read from tables */
     struct source *source; /* those that have something */
     size_t sources, source_room;
+    struct source *taken;     /* the one whose record the group has, without a copy; NULL: none */
     struct kept_list changed; /* here, and what is in journals; by hash */
     size_t changed_at;
     struct group group;
@@ -67,6 +68,7 @@ struct deltafs_namespace_list {
     uint64_t nodes_clears; /* which had been forgotten so often; */
     int has_nodes;         /* whether some were in the folder */
     char name[ENTRY_NAME_MAX + 1];
+    struct inode shown; /* what was returned last */
     struct deltafs_namespace_entry entry;
 };
 
@@ -323,27 +325,48 @@ static int collect_source(deltafs_namespace_list *l, struct source *s)
     int status = DELTAFS_OK;
 
     while (status == DELTAFS_OK && s->bytes && s->hash == l->group.hash) {
-        status = group_add(&l->group, s->bytes, s->size, &s->entry, &l->ns->error);
+        status = group_copy(&l->group, s->bytes, s->size, &s->entry, &l->ns->error);
         if (status == DELTAFS_OK)
             status = next_record(l, s);
     }
     return status;
 }
 
+/* The source with the least hash that is left, or NULL; *is_only: it has one record of that, and the others none. */
+static struct source *find_least(const deltafs_namespace_list *l, int *is_only)
+{
+    struct source *least = NULL;
+
+    for (struct source *s = l->source; s < l->source + l->sources; s++) {
+        if (!s->bytes || (least && s->hash > least->hash))
+            continue;
+        *is_only = !least || s->hash < least->hash;
+        least = s;
+    }
+    *is_only = least && *is_only && least->iter && iter_is_last_of_key(least->iter);
+    return least;
+}
+
 /* Collect the records of the least hash that is left, into an empty group; after an error with a source, those of the
  * others. */
 static int collect_group(deltafs_namespace_list *l)
 {
-    const struct source *least = NULL;
     struct group *g = &l->group;
-    int status = DELTAFS_OK;
+    int is_only = 0, status = l->taken ? next_record(l, l->taken) : DELTAFS_OK;
 
-    for (const struct source *s = l->source; s < l->source + l->sources; s++)
-        if (s->bytes && (!least || s->hash < least->hash))
-            least = s;
+    l->taken = NULL;
+    if (status != DELTAFS_OK) {
+        l->is_incomplete = 1;
+        return status;
+    }
+    struct source *least = find_least(l, &is_only);
     if (!least)
         return DELTAFS_OK;
     group_clear(g, least->hash);
+    if (is_only) {
+        l->taken = least;
+        return group_add(g, least->bytes, least->size, &least->entry, &l->ns->error);
+    }
     for (struct source *s = l->source; s < l->source + l->sources; s++) {
         int one = collect_source(l, s);
         status = one == DELTAFS_OK ? status : one;
@@ -358,9 +381,8 @@ static int collect_group(deltafs_namespace_list *l)
 static int fill_batch(deltafs_namespace_list *l)
 {
     const size_t most = l->ns->names.room / BATCH_SHARE;
-    int status = DELTAFS_OK, failed = DELTAFS_OK;
+    int status = list_batch_begin(&l->batch, most, &l->ns->error), failed = DELTAFS_OK;
 
-    list_batch_clear(&l->batch);
     while (status == DELTAFS_OK && failed == DELTAFS_OK && list_batch_size(&l->batch) < most) {
         group_clear(&l->group, 0);
         failed = collect_group(l);
@@ -374,24 +396,12 @@ static int fill_batch(deltafs_namespace_list *l)
     return status;
 }
 
-/* Have the processor fetch what is needed soon, as groups of a batch are anywhere in memory. */
-static void prefetch(const deltafs_namespace_list *l)
-{
-    uint32_t hash;
-
-    if (list_batch_prefetch(&l->batch, &hash) && !l->ns->shared) {
-        const struct entry_name name = name_in(l->folder, hash, "", 0);
-        name_table_prefetch(&l->ns->names, &name);
-    }
-}
-
 /* Have the next group, with no records at the end. */
 static int next_group(deltafs_namespace_list *l)
 {
     struct error *e = &l->ns->error;
     int status, has_failed = l->batch.error.status != DELTAFS_OK;
 
-    prefetch(l);
     status = list_batch_take(&l->batch, &l->group, e);
     l->group_at = 0;
     if (status == DELTAFS_OK && l->group.count == 0 && !has_failed) {
@@ -504,9 +514,10 @@ static int has_name(const struct member *m, const char *name, size_t size)
     return m->entry.name_size == size && memcmp(m->entry.name, name, size) == 0;
 }
 
-/* Whether nothing of the folder was changed or looked up here, so that what was collected is all that is known. */
-static int is_untouched(deltafs_namespace_list *l)
+/* Whether a name was not changed or looked up here, so that what was collected is all that is known. */
+static int is_untouched(deltafs_namespace_list *l, uint32_t hash, const char *text, size_t size)
 {
+    int has_node = 0;
     const deltafs_namespace *ns = l->ns;
     const struct name_table *t = &ns->names;
 
@@ -521,7 +532,11 @@ static int is_untouched(deltafs_namespace_list *l)
         for (size_t i = 0; i < l->folders; i++)
             l->has_nodes |= name_table_folder(t, &l->folder[i]) != NULL;
     }
-    return !l->has_nodes;
+    for (size_t i = 0; i < l->folders && l->has_nodes && !has_node; i++) {
+        struct entry_name name = name_in(&l->folder[i], hash, text, size);
+        has_node = name_table_find(t, &name) != NULL;
+    }
+    return !has_node;
 }
 
 /* Take the next name of the group, with all records of it; *shown is what has it now. */
@@ -536,7 +551,7 @@ static int next_name(deltafs_namespace_list *l, struct inode *shown)
         return DELTAFS_OK;
     memcpy(l->name, name->name, name->name_size);
     l->name[name->name_size] = '\0';
-    if (l->group.count == 1 && is_untouched(l)) {
+    if (l->group.count == 1 && is_untouched(l, l->group.hash, name->name, name->name_size)) {
         l->is_conflict = 0;
         *shown = name->inode;
         return DELTAFS_OK;
@@ -593,7 +608,7 @@ static int list_knows(const deltafs_namespace_list *l, const struct entry_name *
 {
     int is_folder = 0;
 
-    if (!l || !l->has_name || l->is_incomplete || l->ns->has_resolver ||
+    if (!l->has_name || l->is_incomplete || l->ns->has_resolver ||
         (l->ns->own.number != 0 && l->ns->clears != l->clears) || (uint32_t)name->key != l->group.hash ||
         !has_name(&l->group.member[l->group_at - 1], name->text, name->size))
         return 0;
@@ -608,14 +623,25 @@ static int list_knows(const deltafs_namespace_list *l, const struct entry_name *
 int list_load(deltafs_namespace *ns, const struct entry_name *name, struct name_node *node)
 {
     const deltafs_namespace_list *l = ns->listed;
-    int is_known = list_knows(l, name);
+    int is_known = l && list_knows(l, name);
 
-    for (size_t i = l && is_known ? l->group_at - 1 : 0; is_known && i < l->group.count; i++) {
+    for (size_t i = is_known ? l->group_at - 1 : 0; is_known && i < l->group.count; i++) {
         const struct entry *e = &l->group.member[i].entry;
         if (has_name(&l->group.member[i], name->text, name->size) && id_is_same(&e->parent, &name->parent))
             is_known = name_table_put(&ns->names, node, &e->inode, e->target, e->target_size) != NULL;
     }
     return is_known;
+}
+
+int list_shows(const deltafs_namespace *ns, size_t count, const struct entry_name *name, struct inode *out)
+{
+    deltafs_namespace_list *l = ns->listed;
+
+    if (!l || ns->shared || count != 1 || l->folders != 1 || l->shown.type != ENTRY_FILE || !list_knows(l, name) ||
+        !is_untouched(l, l->group.hash, name->text, name->size))
+        return 0;
+    *out = l->shown;
+    return 1;
 }
 
 void list_note_opened(deltafs_namespace *ns, const struct entry_name *name)
@@ -746,7 +772,7 @@ int deltafs_namespace_list_open(deltafs_namespace *ns, const char *path, deltafs
         return ns_end(ns, ns_no_argument(ns, call, "path and out"));
     status = ns_check_sound(ns); /* if not, it is not known which names are not committed */
     if (status == DELTAFS_OK)
-        status = walk_to_existing(ns, &ns->walk, path, 1, &f);
+        status = walk_to_existing(ns, &ns->walk, path, WALK_FOLLOWS, &f);
     if (status == DELTAFS_OK && f.inode.type != ENTRY_FOLDER)
         status = ns_fail(ns, DELTAFS_ERR_NOT_FOLDER, path);
     if (status == DELTAFS_OK)
@@ -757,7 +783,6 @@ int deltafs_namespace_list_open(deltafs_namespace *ns, const char *path, deltafs
 int deltafs_namespace_list_next(deltafs_namespace_list *l, const struct deltafs_namespace_entry **entry)
 {
     static const char call[] = "deltafs_namespace_list_next";
-    struct inode shown;
 
     if (!l)
         return error_set(deltafs_private_thread_error(), DELTAFS_ERR_INVALID, "%s: no list", call);
@@ -767,13 +792,13 @@ int deltafs_namespace_list_next(deltafs_namespace_list *l, const struct deltafs_
     if (status != DELTAFS_OK)
         return status;
     l->has_name = 0;
-    status = list_next(l, &shown);
+    status = list_next(l, &l->shown);
     if (status != DELTAFS_OK)
         return ns_end(l->ns, status);
-    l->has_name = shown.type != ENTRY_REMOVED;
+    l->has_name = l->shown.type != ENTRY_REMOVED;
     l->ns->listed = l;
     if (l->has_name)
-        inode_to_stat(ns_current(l->ns, &shown), &l->entry.stat);
+        inode_to_stat(ns_current(l->ns, &l->shown), &l->entry.stat);
     *entry = l->has_name ? &l->entry : NULL;
     return ns_end(l->ns, DELTAFS_OK);
 }

@@ -64,7 +64,7 @@ struct found {
     struct last last;
     uint32_t hash;
     struct inode inode; /* type ENTRY_REMOVED: nothing has it. Of a folder the least id, and the newest attributes */
-    struct name_node *node; /* of the item; NULL for the root */
+    struct name_node *node; /* of the item; NULL for the root, and for what WALK_INODE has found in a list */
     struct name_item *item; /* with that id */
 };
 
@@ -138,10 +138,16 @@ void ns_forget_walks(deltafs_namespace *ns);
 int walk_to_parent(deltafs_namespace *ns, struct walk *w, const char *path, struct last *last);
 /* The same, and look up the last name. That nothing is there is no error. */
 int walk_to_name(deltafs_namespace *ns, struct walk *w, const char *path, struct found *out);
-/* The same; and with `follows`, or if the path ends in '/', go on to what a symbolic link leads to. */
-int walk_to(deltafs_namespace *ns, struct walk *w, const char *path, int follows, struct found *out);
+
+/* How to look up a last name. */
+enum {
+    WALK_FOLLOWS = 1, /* if it is a symbolic link, go on to what it leads to, as if the path ended in '/' */
+    WALK_INODE = 2    /* the node and the item do not matter */
+};
+/* The same; `how` has bits of these. */
+int walk_to(deltafs_namespace *ns, struct walk *w, const char *path, unsigned how, struct found *out);
 /* The same; something must be there. */
-int walk_to_existing(deltafs_namespace *ns, struct walk *w, const char *path, int follows, struct found *out);
+int walk_to_existing(deltafs_namespace *ns, struct walk *w, const char *path, unsigned how, struct found *out);
 /* The node of a name, with all that is known of it. `is_way`: only to go on, if it is a folder or a link. */
 int ns_load_node(deltafs_namespace *ns, const struct entry_name *name, int is_way, struct name_node **out);
 /* The same for a name in each of the folders that are one folder, which may depend on each other. */
@@ -209,6 +215,9 @@ int list_is_conflict(const deltafs_namespace_list *l);
 void list_destroy(deltafs_namespace_list *l);
 /* Give a node all that is committed of a name, if that was listed last. Returns whether that is so. */
 int list_load(deltafs_namespace *ns, const struct entry_name *name, struct name_node *node);
+/* What has the name in a folder of `count` ids, if the folder's list has returned that last, it is a file, and the name
+ * was not looked up or changed here. Returns whether that is so. */
+int list_shows(const deltafs_namespace *ns, size_t count, const struct entry_name *name, struct inode *out);
 /* The file with this name was opened for reading. */
 void list_note_opened(deltafs_namespace *ns, const struct entry_name *name);
 /* DELTAFS_ERR_NOT_EMPTY if something is in the folder. */

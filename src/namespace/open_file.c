@@ -9,14 +9,14 @@
 struct open_file {
     struct open_file *next; /* in its bucket */
     unsigned users;
-    struct entry_id parent; /* its name, */
-    uint64_t key;
-    char name[ENTRY_NAME_MAX];
-    size_t name_size;
-    int is_removed; /* which it has no more */
     struct inode inode;
     int is_changed; /* it is to be committed again */
     struct file_bytes bytes;
+    struct entry_id parent; /* its name, */
+    uint64_t key;
+    int is_removed; /* which it has no more */
+    size_t name_size;
+    char name[ENTRY_NAME_MAX];
 };
 
 struct deltafs_namespace_file {
@@ -95,9 +95,10 @@ static int share_file(deltafs_namespace *ns, const struct entry_name *name, cons
     struct open_file *f = find_open(ns, &inode->id);
 
     if (!f) {
-        f = calloc(1, sizeof *f);
+        f = malloc(sizeof *f);
         if (!f)
             return error_no_memory(&ns->error, sizeof *f, "a file");
+        memset(f, 0, offsetof(struct open_file, name));
         f->inode = *inode;
         set_name(f, name);
         f->next = ns->open[bucket_of(&inode->id)];
@@ -207,7 +208,9 @@ static int find_or_create(deltafs_namespace *ns, const char *path, int flags, ui
                           int *is_new)
 {
     int is_exclusive = (flags & O_CREAT) && (flags & O_EXCL);
-    int status = walk_to(ns, &ns->walk, path, !(flags & O_NOFOLLOW) && !is_exclusive, f);
+    int is_read = (flags & (O_ACCMODE | O_CREAT | O_TRUNC)) == O_RDONLY;
+    unsigned how = ((flags & O_NOFOLLOW) || is_exclusive ? 0 : WALK_FOLLOWS) | (is_read ? WALK_INODE : 0);
+    int status = walk_to(ns, &ns->walk, path, how, f);
 
     *is_new = 0;
     if (status != DELTAFS_OK)
@@ -260,7 +263,7 @@ int deltafs_namespace_file_open(deltafs_namespace *ns, const char *path, int fla
         return status;
     if (!path || !out)
         return ns_end(ns, ns_no_argument(ns, call, "path and out"));
-    deltafs_namespace_file *h = calloc(1, sizeof *h);
+    deltafs_namespace_file *h = malloc(sizeof *h);
     if (!h)
         return ns_end(ns, error_no_memory(&ns->error, sizeof *h, "a file"));
     *h = (deltafs_namespace_file){.ns = ns,

@@ -192,9 +192,9 @@ static int look_at_root(deltafs_namespace *ns, struct found *out)
     return status;
 }
 
-/* Look up a name in the last level's folder. */
+/* Look up a name in the last level's folder; is_way: as for ns_load_node. */
 static int walk_look(deltafs_namespace *ns, const struct walk *w, const struct last *last, const char *path, int is_way,
-                     struct found *out)
+                     unsigned how, struct found *out)
 {
     size_t count;
 
@@ -205,6 +205,11 @@ static int walk_look(deltafs_namespace *ns, const struct walk *w, const struct l
         return ns_fail(ns, DELTAFS_ERR_NAME, path);
     out->hash = name_hash(last->text, last->size);
     const struct folder *folder = walk_folders(w, &count);
+    if (how & WALK_INODE) {
+        struct entry_name name = name_in(folder, out->hash, last->text, last->size);
+        if (list_shows(ns, count, &name, &out->inode))
+            return DELTAFS_OK;
+    }
     int status = ns_load_names(ns, folder, count, out->hash, last->text, last->size, is_way);
     for (size_t i = 0; i < count && status == DELTAFS_OK; i++) {
         struct entry_name name = walk_name(w, out, i);
@@ -230,7 +235,7 @@ static int begin_link(deltafs_namespace *ns, struct walk *w, const struct found 
 static int walk_down(deltafs_namespace *ns, struct walk *w, const struct last *last, const char *path)
 {
     struct found f;
-    int status = walk_look(ns, w, last, path, 1, &f);
+    int status = walk_look(ns, w, last, path, 1, 0, &f);
 
     if (status != DELTAFS_OK)
         return status;
@@ -334,17 +339,17 @@ int walk_to_name(deltafs_namespace *ns, struct walk *w, const char *path, struct
     struct last last;
     int status = walk_to_parent(ns, w, path, &last);
 
-    return status == DELTAFS_OK ? walk_look(ns, w, &last, path, 0, out) : status;
+    return status == DELTAFS_OK ? walk_look(ns, w, &last, path, 0, 0, out) : status;
 }
 
-int walk_to(deltafs_namespace *ns, struct walk *w, const char *path, int follows, struct found *out)
+int walk_to(deltafs_namespace *ns, struct walk *w, const char *path, unsigned how, struct found *out)
 {
     struct last last, next;
     int status = walk_to_parent(ns, w, path, &last);
 
     while (status == DELTAFS_OK) {
-        status = walk_look(ns, w, &last, path, 0, out);
-        if (status != DELTAFS_OK || out->inode.type != ENTRY_LINK || (!follows && !last.is_folder))
+        status = walk_look(ns, w, &last, path, 0, how, out);
+        if (status != DELTAFS_OK || out->inode.type != ENTRY_LINK || (!(how & WALK_FOLLOWS) && !last.is_folder))
             break;
         const struct name_item *link = out->item;
         status = begin_link(ns, w, out, path);
@@ -361,9 +366,9 @@ int walk_to(deltafs_namespace *ns, struct walk *w, const char *path, int follows
     return status;
 }
 
-int walk_to_existing(deltafs_namespace *ns, struct walk *w, const char *path, int follows, struct found *out)
+int walk_to_existing(deltafs_namespace *ns, struct walk *w, const char *path, unsigned how, struct found *out)
 {
-    int status = walk_to(ns, w, path, follows, out);
+    int status = walk_to(ns, w, path, how, out);
 
     return status == DELTAFS_OK && out->inode.type == ENTRY_REMOVED ? ns_fail(ns, DELTAFS_ERR_NOT_FOUND, path) : status;
 }

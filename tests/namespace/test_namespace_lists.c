@@ -180,6 +180,52 @@ static void other_folder(void **state)
     close_ns(ns);
 }
 
+/* What is known of a name that was just listed is what was done to it since. */
+static void changed_names(void **state)
+{
+    enum { FILES = 40 };
+    const struct deltafs_namespace_attributes mode = {
+        .struct_size = sizeof mode, .set = DELTAFS_NAMESPACE_MODE, .mode = 0600};
+    deltafs_namespace *ns = new_ns("names");
+    int64_t changed;
+
+    (void)state;
+    CHECK_IS(deltafs_namespace_mkdir(ns, "/dir", 0755), DELTAFS_OK);
+    for (unsigned i = 0; i < FILES; i++)
+        put_number(ns, i, 1);
+    close_ns(ns);
+    ns = open_ns(unit_path("names"), O_RDWR);
+    deltafs_namespace_list *l = open_list(ns);
+    for (int i; (i = next_number(l, &changed)) >= 0;) {
+        const char *path = file_path((unsigned)i);
+        CHECK_IS(stat_of(ns, path).ctime, changed);
+        CHECK_IS(read_number(ns, (unsigned)i), 1);
+        switch (i % 5) {
+        case 0:
+            CHECK_IS(deltafs_namespace_set_attributes(ns, path, 0, &mode), DELTAFS_OK);
+            CHECK_IS(stat_of(ns, path).mode & 0777, 0600);
+            break;
+        case 1:
+            CHECK_IS(deltafs_namespace_unlink(ns, path), DELTAFS_OK);
+            CHECK(!has(ns, path));
+            break;
+        case 2:
+            CHECK_IS(deltafs_namespace_rename(ns, path, "/moved"), DELTAFS_OK);
+            CHECK(!has(ns, path) && has(ns, "/moved"));
+            break;
+        case 3:
+            put_number(ns, (unsigned)i, 2);
+            CHECK_IS(read_number(ns, (unsigned)i), 2);
+            break;
+        default:
+            CHECK_IS(deltafs_namespace_truncate(ns, path, 3), DELTAFS_OK);
+            CHECK_IS(stat_of(ns, path).size, 3);
+        }
+    }
+    CHECK_IS(deltafs_namespace_list_close(l), DELTAFS_OK);
+    close_ns(ns);
+}
+
 /* List the folder and read its files, which all have version 2 by now. Returns how much could not be read, with
  * `expected`. */
 static unsigned read_failing(deltafs_namespace *ns, int expected)
@@ -367,7 +413,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(batches),       cmocka_unit_test(changes),
                                        cmocka_unit_test(other_folder),  cmocka_unit_test(damages),
-                                       cmocka_unit_test(damaged_table), cmocka_unit_test(malformed_record)};
+                                       cmocka_unit_test(damaged_table), cmocka_unit_test(malformed_record),
+                                       cmocka_unit_test(changed_names)};
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

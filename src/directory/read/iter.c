@@ -80,6 +80,11 @@ int iter_next_number(deltafs_iter *i, const struct deltafs_record **record, stru
     return status == DELTAFS_OK && !*record ? damages_status(&i->scan.ordered.damages, e) : status;
 }
 
+int iter_is_last_of_key(const deltafs_iter *i)
+{
+    return ordered_is_last_of_key(&i->scan.ordered);
+}
+
 void iter_limit(deltafs_iter *i, size_t bytes)
 {
     if (bytes < i->scan.ordered.limit)

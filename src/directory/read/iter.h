@@ -10,6 +10,10 @@
 int iter_open_by_key(deltafs_dir *dir, uint64_t low, uint64_t high, deltafs_iter **out);
 /* deltafs_iter_next for a caller that has checked the directory, whose keys are numbers. */
 int iter_next_number(deltafs_iter *iter, const struct deltafs_record **record, struct error *e);
+/* Whether no more records of the last one's key follow, as far as is known without reading on. Only of
+ * iter_open_by_key.
+ */
+int iter_is_last_of_key(const deltafs_iter *iter);
 /* Hold about `bytes` of records at a time, if that is less; of an iterator that was just opened. */
 void iter_limit(deltafs_iter *iter, size_t bytes);
 /* Whether it has met damage so far, which deltafs_iter_next reports at the end. */

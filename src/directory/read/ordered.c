@@ -292,6 +292,19 @@ int ordered_each(struct ordered *o, deltafs_record_fn fn, void *arg, int *stoppe
     return status == DELTAFS_OK && !*stopped ? damages_status(&o->damages, e) : status;
 }
 
+int ordered_is_last_of_key(const struct ordered *o)
+{
+    const struct heap_item *least = o->heap;
+    const struct stream *s = &o->stream[least->stream];
+
+    if (s->at + 1 == s->count || stream_record(s)[1].key == least->key)
+        return 0;
+    for (size_t child = 1; child <= 2 && child < o->heap_count; child++) /* the least of the others is there */
+        if (o->heap[child].key == least->key)
+            return 0;
+    return 1;
+}
+
 void ordered_fini(struct ordered *o)
 {
     for (size_t i = 0; i < o->streams_most; i++)

@@ -38,6 +38,8 @@ int ordered_next(struct ordered *o, const struct deltafs_record **out, struct er
 /* Call `fn` for each record from the first one on. What it returns ends the scan, unless it is 0; *stopped, 0 before,
  * gets it. Otherwise damage is an error at the end. */
 int ordered_each(struct ordered *o, deltafs_record_fn fn, void *arg, int *stopped, struct error *e);
+/* Of a scan by key: whether no more records of the last one's key follow, as far as is known without reading on. */
+int ordered_is_last_of_key(const struct ordered *o);
 void ordered_fini(struct ordered *o);
 
 #endif
