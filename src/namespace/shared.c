@@ -654,7 +654,7 @@ int deltafs_private_namespace_share(deltafs_namespace *store, const struct colle
                          "%s: is on snapshots that were merged by the policy first or last, and cannot be shared; use "
                          "mode private, or merge them by newest",
                          store->path);
-    int status = ns_end_journal(store, e); /* a commit of all ranks is an epoch */
+    int status = ns_end_journal(store, e); /* which may have bytes of files: these are the client's from now on */
     if (status != DELTAFS_OK)
         return status;
     struct shared *s = calloc(1, sizeof *s);
@@ -681,6 +681,7 @@ int deltafs_private_namespace_share(deltafs_namespace *store, const struct colle
         shared_destroy(s);
         return status;
     }
+    store->own.has_journal = store->has_journals;
     store->first_stamp = store->last_stamp = first_stamp;
     store->job = s;
     *out = client;
@@ -742,10 +743,10 @@ static int agree(struct shared *s, int status)
     return collective_agree(&s->group, &s->client->error);
 }
 
-/* Commit the store's names, as ns_commit_names. */
+/* Collective. */
 static int commit_store(struct shared *s, enum commit_part part)
 {
-    int status = ns_commit_names(s->store, part);
+    int status = shared_commit_store(s, part);
 
     if (status != DELTAFS_OK)
         s->client->error = s->store->error;

@@ -23,6 +23,11 @@
  * The bytes of a file are with the rank that wrote them, in the data of its table. Until they are in a table that was
  * opened with them, other ranks get them from there (READ).
  *
+ * A commit of a few names goes to the journal of each rank's table. There the stamps say of which commit an entry is
+ * (table_has), so an owner gives those that are not above its last commit new ones: other ranks' clocks may be behind.
+ * In 1,000 commits of a name of each of 4 ranks, 1,000 epochs of each table instead took twice the time, and made a
+ * lookup 80 times as slow.
+ *
  * An owner whose memory is full refuses changes (FULL). The client then commits for all, with the lock: FREEZE, so that
  * no entry comes in whose bytes are not committed; the bytes; the entries; what was removed. The last is in an epoch of
  * its own, in case the job dies or a rank fails in between: an entry that moved from one rank to another may then have
@@ -129,7 +134,8 @@ struct shared {
     /* Of the store */
     int is_locked; /* at rank 0 */
     int is_frozen;
-    int has_moved; /* entries, from here to another rank, since the last commit */
+    int has_moved;           /* entries, from here to another rank, since the last commit */
+    uint64_t last_committed; /* what comes into the table gets higher stamps */
     struct pin *pin;
     size_t pins, pin_room;
     struct entry_id *sealed; /* a hash table; number 0: free */
@@ -198,6 +204,8 @@ uint64_t shared_state(const struct name_table *t, const struct name_node *node);
 
 void shared_serve(struct shared *s, const struct bytes *request, struct message *reply);
 void shared_end_serving(struct shared *s);
+/* Commit the store's names, as ns_commit_names. */
+int shared_commit_store(struct shared *s, enum commit_part part);
 
 /* ---- The client: shared.c ---- */
 

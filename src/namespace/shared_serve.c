@@ -135,13 +135,15 @@ static int serve_lookup(struct shared *s, struct parcel *p, struct message *repl
     return DELTAFS_OK;
 }
 
-/* Give a name a new state of an entry, which is newer than what the name had. */
+/* Give a name a new state of an entry, which is newer than what the name had, and than the last commit. */
 static int put_newest(struct shared *s, struct name_node *node, struct inode inode, const char *target, size_t size)
 {
     deltafs_namespace *store = s->store;
 
     if (inode.stamp > store->last_stamp)
         store->last_stamp = inode.stamp;
+    if (inode.stamp <= s->last_committed)
+        inode.stamp = ns_stamps(store, 1);
     for (const struct name_item *i = name_item_at(&store->names, node->items); i;
          i = name_item_at(&store->names, i->next))
         if (id_is_same(&i->inode.id, &inode.id) && i->inode.stamp >= inode.stamp)
@@ -494,6 +496,19 @@ static int serve_unlock(struct shared *s, struct parcel *p, struct message *repl
 
 /* ---- Commits ---- */
 
+/* In two commits, the second has stamps that are not above the first: so these are epochs. */
+int shared_commit_store(struct shared *s, enum commit_part part)
+{
+    deltafs_namespace *store = s->store;
+    int status = part == COMMIT_ALL ? DELTAFS_OK : ns_break(store, ns_end_journal(store, &store->error));
+
+    if (status == DELTAFS_OK)
+        status = ns_commit_names(store, part);
+    store->own.has_journal = store->has_journals;
+    s->last_committed = store->last_stamp;
+    return status;
+}
+
 static int serve_freeze(struct shared *s, struct parcel *p, struct message *reply)
 {
     (void)p, (void)reply;
@@ -515,7 +530,7 @@ static int serve_commit_data(struct shared *s, struct parcel *p, struct message 
 static int serve_commit_added(struct shared *s, struct parcel *p, struct message *reply)
 {
     (void)p, (void)reply;
-    return ns_commit_names(s->store, COMMIT_ADDED);
+    return shared_commit_store(s, COMMIT_ADDED);
 }
 
 static int serve_commit_removed(struct shared *s, struct parcel *p, struct message *reply)
@@ -523,7 +538,7 @@ static int serve_commit_removed(struct shared *s, struct parcel *p, struct messa
     (void)p, (void)reply;
     s->is_frozen = 0;
     s->has_moved = 0;
-    return ns_commit_names(s->store, COMMIT_REMOVED);
+    return shared_commit_store(s, COMMIT_REMOVED);
 }
 
 static int serve_thaw(struct shared *s, struct parcel *p, struct message *reply)

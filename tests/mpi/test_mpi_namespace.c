@@ -459,6 +459,64 @@ static void check_tables(const char *name)
     CHECK(tables == check_ranks);
 }
 
+#define COMMITS 20
+
+/* A rank's file gets a name, and perhaps another rank, in one commit; others are created and removed in others. */
+static void change_and_commit(int i)
+{
+    IS(deltafs_namespace_create(ns, path_of("/%d.%d", check_rank, i), 0644, O_EXCL), DELTAFS_OK);
+    if (i == 10)
+        IS(deltafs_namespace_rename(ns, path_of("/%d.5", check_rank, 0), path_of("/moved.%d", check_rank, 0)),
+           DELTAFS_OK);
+    if (i > 12)
+        IS(deltafs_namespace_unlink(ns, path_of("/%d.%d", check_rank, i - 7)), DELTAFS_OK);
+    IS(deltafs_namespace_commit(ns), DELTAFS_OK);
+}
+
+static void check_commits(const char *name)
+{
+    open_ns(name, O_RDONLY, DELTAFS_NAMESPACE_PRIVATE);
+    CHECK(entries_of("/") == (COMMITS - 7) * check_ranks);
+    for (int i = 0; i < check_ranks; i++) {
+        IS(stat_of(path_of("/moved.%d", i, 0)), DELTAFS_OK);
+        IS(stat_of(path_of("/%d.5", i, 0)), DELTAFS_ERR_NOT_FOUND);
+        IS(stat_of(path_of("/%d.8", i, 0)), DELTAFS_ERR_NOT_FOUND);
+    }
+    close_ns();
+}
+
+/* Commits of a few names go to journals, and a compaction finds all of them. */
+static void test_commits(void)
+{
+    struct deltafs_stat stat = {.struct_size = sizeof stat};
+    int journals = 0;
+
+    open_shared("commits");
+    for (int i = 0; i < COMMITS; i++)
+        change_and_commit(i);
+    close_ns();
+    check_commits("commits");
+    DIR *d = opendir(check_path(folder, "commits"));
+    for (const struct dirent *entry; (entry = readdir(d)) != NULL;) {
+        char path[4300];
+        deltafs_dir *table = NULL;
+        journals += strstr(entry->d_name, ".journal") != NULL;
+        snprintf(path, sizeof path, "%s/%s", check_path(folder, "commits"), entry->d_name);
+        if (entry->d_name[0] != 't' || strlen(entry->d_name) != 17 || deltafs_open(path, NULL, &table) != DELTAFS_OK)
+            continue;
+        IS(deltafs_stat(table, &stat), DELTAFS_OK);
+        CHECK(stat.epochs <= 3); /* before the rename, and of it */
+        IS(deltafs_close(table), DELTAFS_OK);
+    }
+    closedir(d);
+    CHECK(journals == check_ranks);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (check_rank == 0)
+        IS(deltafs_namespace_compact(check_path(folder, "commits"), NULL), DELTAFS_OK);
+    MPI_Barrier(MPI_COMM_WORLD);
+    check_commits("commits");
+}
+
 static void test_many(enum deltafs_namespace_mode mode, const char *name)
 {
     const char *const bad[] = {"x", "a/b"}, *const folders[] = {"y", "sub"};
@@ -694,6 +752,7 @@ int main(int argc, char **argv)
     }
     if (check_ranks > 1)
         test_other_calls();
+    test_commits();
     test_private();
     test_failed_commit();
     test_failed_file();
