@@ -12,6 +12,9 @@ int thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg, struct e
 /* A clock that nobody sets, in nanoseconds. */
 uint64_t thread_clock(void);
 
+/* How many times the calling thread has slept to wait for something, such as storage. */
+uint64_t thread_waits(void);
+
 /* Processors that the calling thread, and what it starts, may run on. */
 uint32_t thread_processors(void);
 

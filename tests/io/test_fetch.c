@@ -1,9 +1,11 @@
 /* What reading is made of: many reads at once, reading ahead through a window, and the leaves that are kept. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/memory.h"
+#include "base/thread.h"
 #include "directory/read/leaf_cache.h"
 #include "io/fetch.h"
 #include "io/window.h"
@@ -115,6 +117,51 @@ static void test_fetch_in_parallel(void **state)
     CHECK_IS(check_fetches(60), 0);
     CHECK(unit_io_most(OP_READ) > 4 && unit_io_most(OP_READ) <= 8);
     CHECK_IS(unit_io_count(OP_READ), 60);
+    team_destroy(f);
+    close_noise(&file);
+}
+
+/* Longer than a slow read, without waiting for anything. */
+static void be_busy(void *unused)
+{
+    uint64_t begin = thread_clock();
+
+    (void)unused;
+    while (thread_clock() - begin < 1000000)
+        ;
+}
+
+static size_t count_threads(void)
+{
+    DIR *d = opendir("/proc/self/task");
+    size_t n = 0;
+
+    CHECK(d != NULL);
+    for (struct dirent *entry; (entry = readdir(d));)
+        n += entry->d_name[0] != '.';
+    closedir(d);
+    return n;
+}
+
+/* A read that took long because others had the processor does not start threads. */
+static void test_fetch_busy(void **state)
+{
+    struct rng r = rng_init(214);
+    struct io io;
+    struct io_file file;
+    struct error e;
+    struct team *f;
+
+    (void)state;
+    open_noise(&io, &file, &r);
+    CHECK_IS(team_create(7, &f, &e), DELTAFS_OK);
+    size_t before = count_threads();
+    for (size_t i = 0; i < 60; i++)
+        fetch[i] = (struct fetch){.file = &file, .offset = 1000 * i, .length = 1000, .bytes = fetched[i]};
+    unit_io_call(OP_READ, "noise", be_busy, NULL);
+    fetch_all(f, fetch, 60);
+    CHECK_IS(check_fetches(60), 0);
+    CHECK_IS(count_threads(), before);
     team_destroy(f);
     close_noise(&file);
 }
@@ -378,10 +425,15 @@ static void test_leaf_cache_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fetch),       cmocka_unit_test(test_fetch_in_parallel),
-        cmocka_unit_test(test_fetch_fails), cmocka_unit_test(test_forked),
-        cmocka_unit_test(test_window),      cmocka_unit_test(test_window_fails),
-        cmocka_unit_test(test_leaf_cache),  cmocka_unit_test(test_leaf_cache_limit),
+        cmocka_unit_test(test_fetch),
+        cmocka_unit_test(test_fetch_in_parallel),
+        cmocka_unit_test(test_fetch_busy),
+        cmocka_unit_test(test_fetch_fails),
+        cmocka_unit_test(test_forked),
+        cmocka_unit_test(test_window),
+        cmocka_unit_test(test_window_fails),
+        cmocka_unit_test(test_leaf_cache),
+        cmocka_unit_test(test_leaf_cache_limit),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
