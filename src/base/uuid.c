@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include "base/uuid.h"
@@ -18,6 +17,8 @@ int uuid_create(uint8_t uuid[16], struct error *e)
     return DELTAFS_OK;
 }
 
+static const char digits[] = "0123456789abcdef";
+
 void uuid_to_text(const uint8_t uuid[16], char text[UUID_TEXT_SIZE])
 {
     char *p = text;
@@ -25,8 +26,18 @@ void uuid_to_text(const uint8_t uuid[16], char text[UUID_TEXT_SIZE])
     for (int i = 0; i < 16; i++) {
         if (i == 4 || i == 6 || i == 8 || i == 10)
             *p++ = '-';
-        p += snprintf(p, 3, "%02x", uuid[i]);
+        *p++ = digits[uuid[i] >> 4];
+        *p++ = digits[uuid[i] & 15];
     }
+    *p = '\0';
+}
+
+/* Its value, or -1. */
+static int parse_digit(char c)
+{
+    const char *digit = c != '\0' ? strchr(digits, c) : NULL;
+
+    return digit ? (int)(digit - digits) : -1;
 }
 
 int uuid_parse(const char *text, uint8_t uuid[16])
@@ -34,14 +45,12 @@ int uuid_parse(const char *text, uint8_t uuid[16])
     char again[UUID_TEXT_SIZE];
     const char *p = text;
 
-    for (int i = 0; i < 16; i++) {
-        unsigned byte;
-        int n;
+    for (int i = 0; i < 16; i++, p += 2) {
         p += *p == '-';
-        if (sscanf(p, "%2x%n", &byte, &n) != 1)
+        int high = parse_digit(p[0]), low = high < 0 ? -1 : parse_digit(p[1]);
+        if (low < 0)
             return -1;
-        uuid[i] = (uint8_t)byte;
-        p += n;
+        uuid[i] = (uint8_t)(high << 4 | low);
     }
     uuid_to_text(uuid, again);
     return strcmp(text, again) == 0 ? 0 : -1;
