@@ -279,6 +279,7 @@ struct deltafs_snapshot_layer {
     size_t struct_size; /* see convention 7 of deltafs.h */
     const char *path;   /* of the namespace; NULL: a merge. Valid until the handle is closed */
     int policy;         /* of a merge: enum deltafs_snapshot_policy */
+    int is_complete;    /* the tables of the namespace have the names of all layers below, too */
     size_t tables;      /* of the namespace */
     size_t inputs;
     const size_t *input; /* the numbers of the layers below; valid as long */
@@ -365,7 +366,8 @@ DELTAFS_API int deltafs_namespace_repair(const char *path, const struct deltafs_
 struct deltafs_namespace_info {
     size_t struct_size;    /* see convention 7 of deltafs.h */
     char uuid[37];         /* a text */
-    int is_compacted;      /* whether it ever was */
+    int is_compacted;      /* whether it ever was, */
+    int is_complete;       /* with the names of all layers below: these are not asked for names */
     uint64_t layers;       /* below it */
     uint64_t pins;         /* of snapshots, and of namespaces on top */
     uint64_t tables;       /* that have records, or bytes of files */
@@ -407,9 +409,12 @@ struct deltafs_namespace_compacted {
 
 /* Write the newest record of each entry of the namespace at `path`, as it is committed now, into one new table. Finding
  * a name then takes reads of that table, and of those that were written later. The bytes of files stay where they are.
- * Any number of processes can use the namespace meanwhile, and change it. What they commit is not lost, and stays in
- * their tables until the next compaction. Those that open the namespace later read the new table instead of the old
- * ones. It takes effect at once, when all is written; if it fails or is killed, nothing changes.
+ * If the namespace is on top of snapshots, the entries of all layers below are written, too. Names are then not looked
+ * up there any more, nor in snapshots that are published later; the layers must stay for the bytes of files. All names
+ * are read and written for that. If a merge with the policy first or last is below, the layers go on to be asked for
+ * names. Any number of processes can use the namespace meanwhile, and change it. What they commit is not lost, and
+ * stays in their tables until the next compaction. Those that open the namespace later read the new table instead of
+ * the old ones. It takes effect at once, when all is written; if it fails or is killed, nothing changes.
  * deltafs_namespace_collect removes the old tables, unless a snapshot needs them. A process that it did not know of
  * (see there) may then get DELTAFS_ERR_CHANGED, and has to open the namespace again. A table with one commit alone is
  * left as it is. `out` may be NULL. Not collective; thread-safe. Of the options, it uses those of the environment.

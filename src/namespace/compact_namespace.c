@@ -2,6 +2,10 @@
  * compacted.h. Records of removed entries are copied, too: another writer may commit an older state later, which they
  * must outdo.
  *
+ * This includes the entries that the layers below have, so that a lookup asks one table however many layers there are.
+ * The newest record of an entry counts, in whatever layer it is, so the view stays the same. If a merge below has the
+ * policy first or last, this is not so, and names go on to be looked up in all layers.
+ *
  * The new table is this process's own until COMPACTED is written, so nobody collects meanwhile. Of two compactions at
  * the same time each is complete, and the last one's file is in effect. */
 #include <stdlib.h>
@@ -17,6 +21,8 @@
 struct compaction {
     struct snapshot_call *call;
     const char *path;
+    struct head head;
+    struct layers below; /* whose entries are copied, too: those of the head, or none */
     struct tables tables;
     struct own_table own;
     struct all_records records;
@@ -24,7 +30,8 @@ struct compaction {
     struct deltafs_namespace_compacted *result;
 };
 
-/* How many tables have entries, of which *epochs is the number of commits; all in a journal count as one. */
+/* How many tables have entries that are read, of which *epochs is the number of commits; all in a journal count as one.
+ */
 static size_t count_tables(const struct tables *t, uint64_t *epochs)
 {
     struct deltafs_stat stat = {.struct_size = sizeof stat};
@@ -75,7 +82,7 @@ static int write_entries(struct compaction *c)
 
 /* ---- What is replaced ---- */
 
-/* The tables that were read, and those that were replaced before and got nothing since. */
+/* The namespace's tables that were read, and those that were replaced before and got nothing since. */
 static int note_tables(struct compaction *c)
 {
     struct error *e = &c->call->error;
@@ -85,7 +92,7 @@ static int note_tables(struct compaction *c)
         uint64_t limit = t->epochs.first > 0 ? t->epochs.first - 1 : 0, last = table_last_label(t);
         if (last > limit)
             limit = last;
-        if (limit > 0)
+        if (limit > 0 && t->path == c->path)
             status = compacted_add(&c->compacted, t->number, limit, e);
     }
     return status;
@@ -93,10 +100,9 @@ static int note_tables(struct compaction *c)
 
 static int compact_tables(struct compaction *c)
 {
-    static const struct layers none = {0};
     struct error *e = &c->call->error;
     uint64_t epochs;
-    int status = tables_init(&c->tables, &c->call->io, c->path, 0, &none, c->call->options, e);
+    int status = tables_init(&c->tables, &c->call->io, c->path, 0, &c->below, c->call->options, e);
 
     if (status == DELTAFS_OK)
         c->result->tables = count_tables(&c->tables, &epochs);
@@ -113,16 +119,20 @@ static int compact_tables(struct compaction *c)
 /* Whether there is something to do; found out before a table is created for it. */
 static int look(struct compaction *c, int *is_needed)
 {
-    static const struct layers none = {0};
-    struct head head;
     uint64_t epochs = 0;
-    int status = head_read(&c->call->io, c->path, &head, &c->call->error);
+    int status = head_read(&c->call->io, c->path, &c->head, &c->call->error);
 
-    layers_fini(&head.below);
     if (status != DELTAFS_OK)
         return status;
-    status = tables_init(&c->tables, &c->call->io, c->path, 0, &none, c->call->options, &c->call->error);
-    *is_needed = count_tables(&c->tables, &epochs) > 1 || epochs > 1;
+    if (!resolver_is_needed(&c->head.below))
+        c->below = c->head.below;
+    c->compacted.is_complete = c->below.count > 0;
+    status = head_check_layers(&c->call->io, c->path, &c->below, NULL, &c->call->error);
+    if (status != DELTAFS_OK)
+        return status;
+    status = tables_init(&c->tables, &c->call->io, c->path, 0, &c->below, c->call->options, &c->call->error);
+    size_t tables = count_tables(&c->tables, &epochs);
+    *is_needed = tables > 1 || epochs > 1 || (tables > 0 && c->tables.is_complete != c->compacted.is_complete);
     tables_fini(&c->tables);
     return status;
 }
@@ -146,8 +156,10 @@ static int compact(struct compaction *c)
 static int compact_path(struct snapshot_call *call, const char *path, void *result)
 {
     struct compaction c = {.call = call, .path = path, .result = result};
+    int status = compact(&c);
 
-    return compact(&c);
+    layers_fini(&c.head.below);
+    return status;
 }
 
 int deltafs_namespace_compact(const char *path, struct deltafs_namespace_compacted *out)

@@ -37,9 +37,13 @@ static int take_id(void *arg, const char *fields, const char *path, uint64_t off
 static int take_into(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
 {
     struct compacted *c = arg;
+    uint64_t complete = 0;
+    size_t n;
 
-    if (textlog_number(fields, "table", &c->into.number) != 0 || textlog_number(fields, "limit", &c->into.limit) != 0)
+    if (textlog_number(fields, "table", &c->into.number) != 0 || textlog_number(fields, "limit", &c->into.limit) != 0 ||
+        (textlog_field(fields, "complete", &n) && textlog_number(fields, "complete", &complete) != 0))
         return error_damaged(e, path, offset, "the line of the new table is malformed");
+    c->is_complete = complete != 0;
     return DELTAFS_OK;
 }
 
@@ -112,8 +116,8 @@ static int write_lines(struct io_file *file, const struct compacted *c, int sync
     uuid_to_text(c->uuid, text);
     int status = textlog_append_id(file, &size, text, e);
     if (status == DELTAFS_OK)
-        status = textlog_append(file, &size, 0, e, "Compacted table=0x%016" PRIx64 " limit=%" PRIu64, c->into.number,
-                                c->into.limit);
+        status = textlog_append(file, &size, 0, e, "Compacted table=0x%016" PRIx64 " limit=%" PRIu64 "%s",
+                                c->into.number, c->into.limit, c->is_complete ? " complete=1" : "");
     for (size_t i = 0; i < c->count && status == DELTAFS_OK; i++)
         status = layer_table_write(&c->table[i], file, &size, e);
     return status == DELTAFS_OK && sync ? io_file_sync(file, e) : status;

@@ -3,9 +3,12 @@
  * what is replaced; before that they read both, which is the same: of two records of an entry the newer counts, and the
  * new table has the newest of those that it replaces, also of what was removed.
  *
+ * With complete=1 the new table has the entries of all layers below the namespace, too. Layers never change, so names
+ * are not looked up there any more; they are still asked for the bytes of files.
+ *
  *     Deltafs version=1 uuid=UUID
- *     Compacted table=N limit=LABEL     the new table, and its epoch
- *     Table number=N limit=LABEL        one that is replaced, up to this epoch */
+ *     Compacted table=N limit=LABEL [complete=1]     the new table, and its epoch
+ *     Table number=N limit=LABEL                     one that is replaced, up to this epoch */
 #ifndef DELTAFS_NAMESPACE_COMPACTED_H
 #define DELTAFS_NAMESPACE_COMPACTED_H
 
@@ -14,6 +17,7 @@
 struct compacted {
     uint8_t uuid[16];          /* of this compaction; zero: there was none */
     struct layer_table into;   /* number 0: there was none */
+    int is_complete;           /* it has the entries of the layers below the namespace, too */
     struct layer_table *table; /* by number */
     size_t count, room;
 };

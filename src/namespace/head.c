@@ -1,4 +1,5 @@
 #include <inttypes.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 #include "namespace/head.h"
@@ -110,4 +111,25 @@ int head_read(struct io *io, const char *path, struct head *out, struct error *e
     if (status == DELTAFS_OK && !r.has_root)
         status = error_damaged(e, name, 0, "there is no line of the root");
     return status == DELTAFS_OK ? layers_check_count(&out->below, name, e) : status;
+}
+
+int head_check_layers(struct io *io, const char *path, const struct layers *layers, struct inode *root, struct error *e)
+{
+    struct head head;
+    int status = DELTAFS_OK;
+
+    for (size_t i = 0; i < layers->count && status == DELTAFS_OK; i++) {
+        const struct layer *layer = &layers->layer[i];
+        if (!layer->path)
+            continue;
+        status = head_read(io, layer->path, &head, e);
+        layers_fini(&head.below);
+        if (status == DELTAFS_OK && memcmp(head.uuid, layer->uuid, sizeof head.uuid) != 0)
+            status = error_set(e, DELTAFS_ERR_NOT_FOUND, "%s: is another namespace by now", layer->path);
+        if (status != DELTAFS_OK)
+            return error_set(e, status, "%s: %s; the namespaces of a snapshot must stay where they are", path, e->text);
+        if (root && root->id.number == 0)
+            *root = head.root;
+    }
+    return status;
 }

@@ -22,5 +22,9 @@ int head_create(struct io *io, const char *path, const uint8_t uuid[16], const s
                 struct error *e);
 /* DELTAFS_ERR_NOT_FOUND: nothing is at `path`; DELTAFS_ERR_NOT_DELTAFS: no namespace. */
 int head_read(struct io *io, const char *path, struct head *out, struct error *e);
+/* Check that at the paths of all layers are the namespaces that they say; *root gets the root of the first one, unless
+ * it has one, or is NULL. `path` is what is on top of them. */
+int head_check_layers(struct io *io, const char *path, const struct layers *layers, struct inode *root,
+                      struct error *e);
 
 #endif

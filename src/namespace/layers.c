@@ -82,7 +82,8 @@ int layers_add_input(struct layers *l, size_t input, struct error *e)
 static int is_same(const struct layer *a, const struct layer *b)
 {
     int is = memcmp(a->uuid, b->uuid, sizeof a->uuid) == 0 && a->policy == b->policy && a->tables == b->tables &&
-             a->inputs == b->inputs && !a->path == !b->path && (!a->path || strcmp(a->path, b->path) == 0);
+             a->inputs == b->inputs && a->is_complete == b->is_complete && !a->path == !b->path &&
+             (!a->path || strcmp(a->path, b->path) == 0);
 
     for (size_t i = 0; i < a->tables && is; i++)
         is = a->table[i].number == b->table[i].number && a->table[i].limit == b->table[i].limit &&
@@ -106,6 +107,8 @@ static int add_copy(struct layers *l, const struct layer *from, const size_t *pl
 {
     int status = from->path ? layers_add_namespace(l, from->uuid, from->path, e) : layers_add_merge(l, from->policy, e);
 
+    if (status == DELTAFS_OK)
+        last_of(l)->is_complete = from->is_complete;
     for (size_t i = 0; i < from->tables && status == DELTAFS_OK; i++)
         status = layers_add_table(l, &from->table[i], e);
     for (size_t i = 0; i < from->inputs && status == DELTAFS_OK; i++)
@@ -152,6 +155,18 @@ int layers_has_path(const struct layers *l, size_t i)
     return l->layer[i].path != NULL;
 }
 
+void layers_note_asked(const struct layers *l, int is_complete, uint8_t *is_asked)
+{
+    memset(is_asked, l->is_resolved, l->count);
+    if (l->count > 0)
+        is_asked[l->count - 1] |= !is_complete;
+    for (size_t i = l->count; i > 0; i--) {
+        const struct layer *layer = &l->layer[i - 1];
+        for (size_t k = 0; is_asked[i - 1] && !layer->is_complete && k < layer->inputs; k++)
+            is_asked[layer->input[k]] = 1;
+    }
+}
+
 static int is_copy(const struct layer *a, const struct layer *b)
 {
     struct stat x, y;
@@ -193,6 +208,8 @@ static int write_layer(const struct layer *layer, struct io_file *file, uint64_t
     put_text(&line, " inputs=");
     for (size_t i = 0; i < layer->inputs; i++)
         textlog_line_put(&line, text, (size_t)snprintf(text, sizeof text, "%s%zu", i > 0 ? "," : "", layer->input[i]));
+    if (layer->is_complete)
+        put_text(&line, " complete=1");
     if (layer->path) {
         put_text(&line, " path=");
         put_text(&line, layer->path);
@@ -291,6 +308,19 @@ static int take_inputs(struct layers *l, const char *fields, struct error *e)
     return status;
 }
 
+/* The field "complete", which is optional and before the path. Returns 0, or -1. */
+static int take_complete(struct layer *layer, const char *fields, const char *path)
+{
+    uint64_t complete = 0;
+    size_t n;
+    const char *at = textlog_field(fields, "complete", &n);
+
+    if (at && at < path && textlog_number(fields, "complete", &complete) != 0)
+        return -1;
+    layer->is_complete = complete != 0;
+    return 0;
+}
+
 int layers_take_layer(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
 {
     struct layers *l = arg;
@@ -305,6 +335,8 @@ int layers_take_layer(void *arg, const char *fields, const char *path, uint64_t 
     if (!is_good)
         return error_damaged(e, path, offset, "a layer is malformed");
     int status = of ? layers_add_namespace(l, uuid, of, e) : layers_add_merge(l, policy, e);
+    if (status == DELTAFS_OK && of && take_complete(last_of(l), fields, of) != 0)
+        return error_damaged(e, path, offset, "a layer is malformed");
     if (status == DELTAFS_OK)
         status = take_inputs(l, fields, e);
     if (status == -1 || (status == DELTAFS_OK && (of ? last_of(l)->inputs > 1 : last_of(l)->inputs == 0)))

@@ -5,9 +5,9 @@
  * behind its inputs. The last is the top. One that several others have below them is stored once.
  *
  * In a text log:
- *     Layer uuid=UUID inputs=[I] path=PATH     a namespace
- *     Table number=N limit=LABEL from=LABEL    each of its tables that has something
- *     Layer policy=WORD inputs=I,...           a merge */
+ *     Layer uuid=UUID inputs=[I] [complete=1] path=PATH     a namespace
+ *     Table number=N limit=LABEL from=LABEL                 each of its tables that has something
+ *     Layer policy=WORD inputs=I,...                        a merge */
 #ifndef DELTAFS_NAMESPACE_LAYERS_H
 #define DELTAFS_NAMESPACE_LAYERS_H
 
@@ -28,6 +28,7 @@ struct layer {
     uint8_t uuid[16]; /* of the namespace; of a merge zero */
     char *path;       /* of the namespace; NULL: a merge */
     int policy;       /* of a merge: enum deltafs_snapshot_policy */
+    int is_complete;  /* of a namespace: its tables have the entries of all layers below it, too (compacted.h) */
     struct layer_table *table;
     size_t tables, table_room;
     size_t *input; /* numbers of layers before this one */
@@ -37,7 +38,8 @@ struct layer {
 struct layers {
     struct layer *layer;
     size_t count, room;
-    uint64_t lines; /* that they take in the text that they are read from; 0: it does not say */
+    uint64_t lines;  /* that they take in the text that they are read from; 0: it does not say */
+    int is_resolved; /* names are looked up through a resolver (resolve.h), which asks all layers */
 };
 
 void layers_fini(struct layers *l);
@@ -51,6 +53,9 @@ int layers_add_input(struct layers *l, size_t input, struct error *e);
 int layers_append(struct layers *l, const struct layers *from, size_t *top, struct error *e);
 /* Whether a layer is a namespace, and none before it has the same path. */
 int layers_has_path(const struct layers *l, size_t i);
+/* Note of each layer whether names are looked up there: not if all that is right on top of it is complete, or is not
+ * looked at either. `is_complete`: the namespace on top of the layers is. */
+void layers_note_asked(const struct layers *l, int is_complete, uint8_t *is_asked);
 /* Whether both are the same. */
 int layers_are_same(const struct layers *a, const struct layers *b);
 

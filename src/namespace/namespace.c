@@ -169,29 +169,6 @@ static int open_head(deltafs_namespace *ns, int flags, const deltafs_options *o,
     return status == DELTAFS_OK ? read_head(ns, e) : status;
 }
 
-/* All layers must be of the namespaces that they say; the root is that of the first one. */
-static int check_layers(deltafs_namespace *ns, struct error *e)
-{
-    struct head head;
-    int status = DELTAFS_OK;
-
-    for (size_t i = 0; i < ns->layers.count && status == DELTAFS_OK; i++) {
-        const struct layer *layer = &ns->layers.layer[i];
-        if (!layer->path)
-            continue;
-        status = head_read(&ns->io, layer->path, &head, e);
-        layers_fini(&head.below);
-        if (status == DELTAFS_OK && memcmp(head.uuid, layer->uuid, sizeof head.uuid) != 0)
-            status = error_set(e, DELTAFS_ERR_NOT_FOUND, "%s: is another namespace by now", layer->path);
-        if (status != DELTAFS_OK)
-            return error_set(e, status, "%s: %s; the namespaces of a snapshot must stay where they are", ns->path,
-                             e->text);
-        if (ns->is_snapshot && ns->root.id.number == 0)
-            ns->root = head.root;
-    }
-    return status;
-}
-
 static int open_snapshot(deltafs_namespace *ns, int is_writer, struct error *e)
 {
     struct snapshot s;
@@ -240,7 +217,9 @@ static int open_layers(deltafs_namespace *ns, int flags, const deltafs_options *
         status = layers_append(&ns->layers, &n->below, &top, e);
     else
         status = ns->is_snapshot ? open_snapshot(ns, (flags & O_ACCMODE) == O_RDWR, e) : open_head(ns, flags, o, n, e);
-    return status == DELTAFS_OK ? check_layers(ns, e) : status;
+    return status == DELTAFS_OK
+               ? head_check_layers(&ns->io, ns->path, &ns->layers, ns->is_snapshot ? &ns->root : NULL, e)
+               : status;
 }
 
 /* Hold leases. A snapshot that has its name when they are held is not withdrawn yet, so all that it has is there. */
@@ -266,12 +245,13 @@ static int open_parts(deltafs_namespace *ns, int flags, const deltafs_options *o
         status = is_writer ? own_table_open(&ns->own, &ns->io, ns->path, o, memory / 4, &ns->last_stamp, e)
                            : open_views(ns, n->is_view, e);
     ns->own.has_journal = ns->has_journals;
+    ns->layers.is_resolved = n->finds_conflicts || resolver_is_needed(&ns->layers);
     if (status == DELTAFS_OK)
         status =
             tables_init(&ns->tables, &ns->io, ns->is_snapshot ? NULL : ns->path, ns->own.number, &ns->layers, o, e);
     if (status == DELTAFS_OK && is_writer)
         tables_use_journal(&ns->tables, ns->own.number, &ns->own.journal);
-    ns->has_resolver = status == DELTAFS_OK && (n->finds_conflicts || resolver_is_needed(&ns->layers));
+    ns->has_resolver = status == DELTAFS_OK && ns->layers.is_resolved;
     if (ns->has_resolver)
         status = resolver_init(&ns->resolver, &ns->layers, &ns->tables, e);
     if (status == DELTAFS_OK && ns->tables.last_label > ns->last_stamp)

@@ -95,6 +95,7 @@ static int add_texts(struct io *io, const char *path, struct deltafs_namespace_i
         return status;
     status = compacted_read(io, path, &compacted, e);
     i->is_compacted = status == DELTAFS_OK && compacted.into.number != 0;
+    i->is_complete = status == DELTAFS_OK && compacted.is_complete;
     compacted_fini(&compacted);
     if (status != DELTAFS_OK)
         return status;

@@ -100,6 +100,7 @@ static int add_namespace(struct snapshot_call *c, const char *path, struct head 
     if (status != DELTAFS_OK)
         return status;
     status = tables_init(&t, &c->io, path, 0, &none, c->options, &c->error);
+    layers->layer[layers->count - 1].is_complete = t.is_complete;
     for (size_t i = 0; i < t.count && status == DELTAFS_OK; i++)
         status = add_table(c, &t.table[i], layers);
     tables_fini(&t);
@@ -245,6 +246,7 @@ int deltafs_snapshot_layer(const deltafs_snapshot *h, size_t i, struct deltafs_s
     const struct deltafs_snapshot_layer l = {.struct_size = sizeof l,
                                              .path = layer->path,
                                              .policy = layer->policy,
+                                             .is_complete = layer->is_complete,
                                              .tables = layer->tables,
                                              .inputs = layer->inputs,
                                              .input = layer->input};

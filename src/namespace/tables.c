@@ -172,22 +172,28 @@ static int open_epochs(struct tables *t, struct table *table, struct error *e)
 static int open_journal(const struct tables *t, struct table *table, struct error *e)
 {
     char path[PATH_ROOM];
+    struct journal *j = calloc(1, sizeof *j);
 
-    table->journal = calloc(1, sizeof *table->journal);
-    if (!table->journal)
-        return error_no_memory(e, sizeof *table->journal, "a journal");
-    return journal_read(table->journal, t->io, table_path(path, table->path, table->number, TABLE_JOURNAL),
-                        table->number, e);
+    if (!j)
+        return error_no_memory(e, sizeof *j, "a journal");
+    int status = journal_read(j, t->io, table_path(path, table->path, table->number, TABLE_JOURNAL), table->number, e);
+    if (status == DELTAFS_OK) {
+        table->journal = j;
+        return status;
+    }
+    journal_fini(j);
+    free(j);
+    return status;
 }
 
 /* Open what is committed by now. Of a layer's there must be what the layer has of it. */
 static int table_open(struct tables *t, struct table *table, struct error *e)
 {
     char path[PATH_ROOM];
-    int status = open_journal(t, table, e);
 
     if (table->epochs.last == 0 || table->epochs.first > table->epochs.last)
-        return status; /* of this table a layer has bytes of files only */
+        return DELTAFS_OK; /* only bytes of files are read, when they are needed */
+    int status = open_journal(t, table, e);
     if (status == DELTAFS_OK)
         status = open_epochs(t, table, e);
     if (status != DELTAFS_OK)
@@ -306,13 +312,21 @@ static int add_own(struct tables *t, struct io *io, const char *path, uint64_t o
     return status;
 }
 
+/* Of a layer in which no names are looked up, only bytes of files are read. */
 static int add_layers(struct tables *t, const struct layers *layers, struct error *e)
 {
-    int status = DELTAFS_OK;
+    static const struct deltafs_range none = {UINT64_MAX, 0};
+    uint8_t *is_asked = malloc(layers->count + 1);
+    int status = is_asked ? DELTAFS_OK : error_no_memory(e, layers->count, "layers");
 
-    for (const struct layer *l = layers->layer; l < layers->layer + layers->count; l++)
-        for (size_t i = 0; i < l->tables && status == DELTAFS_OK; i++)
-            status = tables_add(t, l->path, l->table[i].number, epochs_from(l->table[i].from, l->table[i].limit), e);
+    if (is_asked)
+        layers_note_asked(layers, t->is_complete, is_asked);
+    for (size_t i = 0; i < layers->count && status == DELTAFS_OK; i++) {
+        const struct layer *l = &layers->layer[i];
+        for (const struct layer_table *k = l->table; k < l->table + l->tables && status == DELTAFS_OK; k++)
+            status = tables_add(t, l->path, k->number, is_asked[i] ? epochs_from(k->from, k->limit) : none, e);
+    }
+    free(is_asked);
     return status;
 }
 
@@ -345,7 +359,7 @@ static int open_once(struct tables *t, const struct opening *o, struct compacted
     int status = t->path ? compacted_read(o->io, o->path, c, e) : DELTAFS_OK;
 
     memcpy(t->compacted, c->uuid, sizeof t->compacted);
-
+    t->is_complete = c->is_complete;
     if (status == DELTAFS_OK && o->path)
         status = add_own(t, o->io, o->path, o->own, c, e);
     if (status == DELTAFS_OK)
@@ -606,8 +620,11 @@ int tables_read_chunk(struct tables *t, const struct entry_id *place, size_t roo
     struct table *table = tables_find(t, place->table);
     deltafs_records *records = NULL;
     char path[PATH_ROOM];
-    const struct journal_record *r = table ? table_journaled_one(table, JOURNAL_CHUNK, place->number, NULL) : NULL;
+    int status = table && !table->journal ? open_journal(t, table, e) : DELTAFS_OK;
 
+    if (status != DELTAFS_OK)
+        return status;
+    const struct journal_record *r = table ? table_journaled_one(table, JOURNAL_CHUNK, place->number, NULL) : NULL;
     if (r && r->size <= room) {
         *got = r->size;
         memcpy(bytes, journal_bytes(table->journal, r), *got);
@@ -615,7 +632,7 @@ int tables_read_chunk(struct tables *t, const struct entry_id *place, size_t roo
     }
     if (read_from_stream(t, table, place->number, room, bytes, got))
         return DELTAFS_OK;
-    int status = find_chunk(t, place, &records, e);
+    status = find_chunk(t, place, &records, e);
     int is_sound = status == DELTAFS_OK && records->count == 1 && records->record[0].size <= room;
     if (is_sound) {
         *got = records->record[0].size;

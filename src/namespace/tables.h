@@ -26,7 +26,8 @@ struct table_reader {
 struct table {
     uint64_t number;
     const char *path;            /* of its namespace */
-    struct deltafs_range epochs; /* those that are read: not those that were compacted, and of a layer up to a limit */
+    struct deltafs_range epochs; /* those that are read: not those that were compacted, and of a layer up to a limit;
+                                    none if only bytes of files are */
     /* The first and the last of these epochs may have commits of a journal that are not read: those with stamps up to
      * `from`, or above `limit`. */
     uint64_t from, limit;
@@ -46,6 +47,7 @@ struct tables {
     struct io *io;
     const char *path;      /* of the namespace itself; NULL: there are layers only, or all was opened */
     uint8_t compacted[16]; /* the UUID of its compaction */
+    int is_complete;       /* that has the entries of the layers, too */
 };
 
 /* Open all tables of the namespace at `path` (NULL: none), that of this writer (0: none), and those of the layers;

@@ -136,9 +136,12 @@ static int info_namespace(const char *path, int is_json)
     report_text(&r, "kind", "kind", "namespace");
     report_text(&r, "UUID", "uuid", i.uuid);
     report_number(&r, "layers below", "layers", i.layers);
+    if (i.is_complete)
+        report(&r, "names of layers", NULL, "in its own tables");
     report_number(&r, "pins", "pins", i.pins);
     report_number(&r, "tables", "tables", i.tables);
     report(&r, NULL, "is_compacted", i.is_compacted ? "true" : "false");
+    report(&r, NULL, "is_complete", i.is_complete ? "true" : "false");
     report_number(&r, "records of names", "records", i.records);
     report_number(&r, "bytes stored", "bytes_stored", i.bytes_stored);
     report_number(&r, "bytes of files", "data_stored", i.data_stored);

@@ -139,7 +139,8 @@ static void show_layer(size_t i, const struct deltafs_snapshot_layer *l)
 {
     printf("layer %zu: ", i);
     if (l->path)
-        printf("%s (%zu table%s)%s", l->path, l->tables, text_plural(l->tables), l->inputs > 0 ? " on " : "");
+        printf("%s (%zu table%s%s)%s", l->path, l->tables, text_plural(l->tables),
+               l->is_complete ? ", with all names" : "", l->inputs > 0 ? " on " : "");
     else
         printf("merge of ");
     show_inputs(l);
@@ -155,7 +156,7 @@ static void show_layer_json(size_t i, const struct deltafs_snapshot_layer *l)
         report_json_text(stdout, l->path, strlen(l->path));
     else
         fputs("null", stdout);
-    printf(", \"tables\": %zu, \"policy\": ", l->tables);
+    printf(", \"tables\": %zu, \"is_complete\": %s, \"policy\": ", l->tables, l->is_complete ? "true" : "false");
     printf(l->path ? "%s" : "\"%s\"", l->path ? "null" : policies[l->policy]);
     printf(", \"inputs\": [");
     show_inputs(l);

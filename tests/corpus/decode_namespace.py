@@ -3,7 +3,8 @@
     decode_namespace.py NAMESPACE
 
 Prints a line for each entry, by path: the path, its type, mode, owner, group, time of modification, size, and the
-SHA-256 of a file's bytes, or a link's target."""
+SHA-256 of a file's bytes, or a link's target. The namespace may be on top of snapshots, but of no merge by the policy
+first or last."""
 
 import hashlib
 import os
@@ -18,8 +19,40 @@ ROOT = (0, 1)
 REMOVED, FILE, FOLDER, LINK = range(4)
 
 
+NEVER = 1 << 64
+
+
 class Entry:
     pass
+
+
+class Layer:
+    pass
+
+
+def text_lines(path):
+    """The words of each line of a text, without its checksum."""
+    with open(path, "rb") as f:
+        lines = f.read().split(b"\n")
+    need(lines.pop() == b"", "the last line")
+    for line in lines:
+        need(line[-10:-8] == b" ~" and int(line[-8:], 16) == crc32c(line[:-10]), "the checksum of a line")
+        yield line[:-10].split(b" ")
+
+
+def fields_of(words):
+    """The fields of a line; a path is the last one."""
+    text = b" ".join(words[1:])
+    before, has_path, path = (b" " + text).partition(b" path=")
+    fields = dict(w.split(b"=") for w in before.split())
+    if has_path:
+        fields[b"path"] = path
+    return fields
+
+
+def commit_end(labels, label):
+    """The label of the epoch that has the commit with this label."""
+    return min((x for x in labels if x >= label), default=label)
 
 
 def signed(d):
@@ -57,55 +90,91 @@ class Namespace:
         self.path = path
         self.chunks = {}
         self.root = None
+        self.layers = []
         self.read_head()
+        replaced, is_complete = self.read_compacted()
         newest = {}
-        for name in sorted(os.listdir(path)):
-            if re.fullmatch("t[0-9a-f]{16}", name):
-                self.read_table(name, newest)
+        for table in sorted({int(x[1:17], 16) for x in os.listdir(path) if re.fullmatch("t[0-9a-f]{16}(.data)?", x)}):
+            self.read_table(path, table, replaced.get(table, 0), NEVER, newest)
+        self.read_layers(is_complete, newest)
         self.names = {}
         for e in newest.values():
             if e.type != REMOVED:
                 self.names.setdefault((e.parent, e.name), []).append(e)
 
     def read_head(self):
-        with open(os.path.join(self.path, "NAMESPACE"), "rb") as f:
-            lines = f.read().split(b"\n")
-        need(lines.pop() == b"", "the last line")
-        for line in lines:
-            need(line[-10:-8] == b" ~" and int(line[-8:], 16) == crc32c(line[:-10]), "the checksum of a line")
-        words = lines[1].split(b" ")
-        self.has_journals = words[0].startswith(b"Journals")
+        lines = list(text_lines(os.path.join(self.path, "NAMESPACE")))
+        self.has_journals = lines[1] == [b"Journals"]
         if self.has_journals:
-            words = lines[2].split(b" ")
-        need(lines[0].startswith(b"Deltafs version=1 ") and words[0] == b"Namespace", "the first lines")
-        fields = dict(w.split(b"=") for w in words[1:-1])
+            del lines[1]
+        need(lines[0][:2] == [b"Deltafs", b"version=1"] and lines[1][0] == b"Namespace", "the first lines")
+        fields = fields_of(lines[1])
         self.root = [int(fields[k]) for k in (b"mode", b"uid", b"gid", b"time")]
+        need(int(fields.get(b"lines", b"0")) == len(lines) - 2, "the lines of layers and tables")
+        for words in lines[2:]:
+            fields = fields_of(words)
+            if words[0] == b"Table":
+                self.layers[-1].tables.append([int(fields.get(k, b"0"), 0) for k in (b"number", b"from", b"limit")])
+                continue
+            need(words[0] == b"Layer" and fields.get(b"policy") not in (b"first", b"last"), "a layer")
+            layer = Layer()
+            layer.path = fields.get(b"path", b"").decode()
+            layer.inputs = [int(i) for i in fields[b"inputs"].split(b",") if i]
+            layer.is_complete = fields.get(b"complete", b"0") != b"0"
+            layer.tables = []
+            self.layers.append(layer)
 
-    def read_table(self, name, newest):
-        table = int(name[1:], 16)
-        stored = read(os.path.join(self.path, name))
-        next(stored)
-        records = list(stored)
+    def read_compacted(self):
+        """The tables that are replaced, up to which label; whether the names of the layers are in the others."""
+        path = os.path.join(self.path, "COMPACTED")
+        if not os.path.exists(path):
+            return {}, False
+        first, second, *others = map(fields_of, text_lines(path))
+        need(first[b"version"] == b"1", "the first line")
+        return {int(t[b"number"], 0): int(t[b"limit"]) for t in others}, second.get(b"complete", b"0") != b"0"
+
+    def read_layers(self, is_complete, newest):
+        """Names are read only in layers that are not below complete ones; bytes of files in all."""
+        asked = set() if is_complete else {len(self.layers) - 1}
+        for i in reversed(range(len(self.layers))):
+            layer = self.layers[i]
+            if i in asked and not layer.is_complete:
+                asked.update(layer.inputs)
+            for number, first, limit in layer.tables:
+                self.read_table(layer.path, number, first, limit if i in asked else first, newest)
+
+    def read_table(self, folder, table, first, limit, newest):
+        """Its records behind the commit with the label `first`, up to the one with the label `limit`."""
+        name = "t%016x" % table
+        records = []
+        if first < limit and os.path.isdir(os.path.join(folder, name)):
+            stored = read(os.path.join(folder, name))
+            next(stored)
+            records = list(stored)
         last = max((label for _, label, _ in records), default=0)
-        for key, label, value in records + self.read_journal(name, table, last):
+        labels = {label for _, label, _ in records}
+        begin, end = commit_end(labels, first), commit_end(labels, limit)
+        for key, label, value in records + self.read_journal(folder, name, table, last):
             e = entry(value)
+            if not first < label <= end or e.stamp > limit or (label == begin and e.stamp <= first):
+                continue
             need(key == (xxh3(struct.pack("<QQ", *e.parent)) >> 32) << 32 | xxh3(e.name) & 0xFFFFFFFF, "the key of an entry")
             need(e.stamp < label, "a stamp")
             e.order = (e.stamp, table)
             known = newest.get((e.parent, e.name, e.id))
             if known is None or known.order < e.order:
                 newest[e.parent, e.name, e.id] = e
-        data = os.path.join(self.path, name + ".data")
+        data = os.path.join(folder, name + ".data")
         if os.path.isdir(data):
             records = read(data)
             next(records)
             for key, _, value in records:
                 self.chunks[table, key] = value
 
-    def read_journal(self, name, table, last):
+    def read_journal(self, folder, name, table, last):
         """The records of commits behind the last epoch; their chunks are kept."""
         try:
-            with open(os.path.join(self.path, name + ".journal"), "rb") as f:
+            with open(os.path.join(folder, name + ".journal"), "rb") as f:
                 content = f.read()
         except OSError:
             return []

@@ -232,9 +232,87 @@ static void several_writers(void **state)
     tree_destroy(root);
 }
 
+/* ---- Namespaces on top of each other ---- */
+
+#define LEVELS 6
+
+static const char *level_path(unsigned level)
+{
+    return unit_path("level%u", level);
+}
+
+static const char *level_snapshot(unsigned level)
+{
+    return unit_path("registry@level%u", level);
+}
+
+static deltafs_namespace *open_level(unsigned level)
+{
+    const char *const below[] = {level > 0 ? level_snapshot(level - 1) : NULL};
+    deltafs_options *o = unit_options("memory", "32M", "threads", "1", NULL);
+    deltafs_namespace *ns;
+
+    if (level == 0)
+        CHECK_IS(deltafs_namespace_open(level_path(0), O_RDWR | O_CREAT | O_EXCL, o, &ns), DELTAFS_OK);
+    else
+        CHECK_IS(deltafs_namespace_open_view(level_path(level), O_RDWR | O_CREAT | O_EXCL, 1, below,
+                                             DELTAFS_SNAPSHOT_NEWEST, o, &ns),
+                 DELTAFS_OK);
+    deltafs_options_destroy(o);
+    return ns;
+}
+
+/* Each goes on from the snapshot of the one before. Any of them is compacted and collected at any time, which changes
+ * neither it, nor what is on top of it, nor a snapshot. */
+static void levels(void **state)
+{
+    struct rng r = rng_init(5);
+
+    (void)state;
+    for (unsigned round = 0; round < steps(2); round++) {
+        struct tree *root = tree_create(), *published[LEVELS];
+        for (unsigned level = 0; level < LEVELS; level++) {
+            deltafs_namespace *ns = open_level(level);
+            for (unsigned i = 0; i < 4; i++) {
+                tree_check(root, "/", ns);
+                history_run(&r, 60, "", 1, ns, root);
+                if (rng_below(&r, 2) == 0) {
+                    CHECK_IS(deltafs_namespace_commit(ns), DELTAFS_OK);
+                    if (rng_below(&r, 2) == 0)
+                        compact(level_path(level));
+                    check_reader(level_path(level), root);
+                }
+                if (rng_below(&r, 2) == 0) {
+                    close_ns(ns);
+                    ns = open_ns(level_path(level), O_RDWR);
+                }
+            }
+            close_ns(ns);
+            if (rng_below(&r, 2) == 0)
+                compact(level_path(level));
+            CHECK_IS(deltafs_snapshot_publish(level_path(level), level_snapshot(level)), DELTAFS_OK);
+            published[level] = tree_copy(root);
+            unsigned any = (unsigned)rng_below(&r, level + 1);
+            compact(level_path(any));
+            collect(level_path(any), published[any]);
+            for (unsigned k = 0; k <= level; k++)
+                check_reader(level_snapshot(k), published[k]);
+        }
+        for (unsigned level = LEVELS; level-- > 0;) {
+            CHECK_IS(deltafs_snapshot_withdraw(level_snapshot(level)), DELTAFS_OK);
+            compact(level_path(level));
+            collect(level_path(level), published[level]);
+            unit_remove(level_path(level));
+            tree_destroy(published[level]);
+        }
+        tree_destroy(root);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(one_writer), cmocka_unit_test(several_writers)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(one_writer), cmocka_unit_test(several_writers),
+                                       cmocka_unit_test(levels)};
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

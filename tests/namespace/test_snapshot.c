@@ -592,6 +592,62 @@ static void killed_anywhere(void **state)
     withdraw("two");
 }
 
+/* Compact, with the k-th operation failing, or being the last one. Returns 0 if all went well without that. */
+static int compact_in_child(const char *path, uint64_t k, int is_killed)
+{
+    static struct fake_io fake;
+    pid_t child = fork();
+    int ended;
+
+    if (child == 0) {
+        if (is_killed)
+            fake_io_begin_killed(&fake, k);
+        else
+            unit_kth_begin_default(k, EIO);
+        unit_kth_count(1);
+        int status = compact_kth(path);
+        _exit(!is_killed && unit_kth_has_failed() ? 2 : status != DELTAFS_OK);
+    }
+    CHECK_IS(waitpid(child, &ended, 0), child);
+    CHECK(is_killed && ended != 0 ? WIFSIGNALED(ended) : WIFEXITED(ended) && WEXITSTATUS(ended) != 1);
+    return ended;
+}
+
+/* The compaction of a namespace on top of a snapshot is interrupted anywhere: it is as before, or all is done. */
+static void stack_interrupted(void **state)
+{
+    const char *path = unit_path("stack"), *copy = unit_path("stack.copy");
+    struct deltafs_namespace_info info = {.struct_size = sizeof info};
+    deltafs_namespace *ns;
+
+    (void)state;
+    new_published("stack.below", "text", "one");
+    ns = open_view(path, O_RDWR | O_CREAT, named("one"), NULL, DELTAFS_SNAPSHOT_NEWEST);
+    put_file(ns, "/other", "other");
+    close_ns(ns);
+    unit_copy(path, copy);
+    setenv("DELTAFS_SYNC", "commit", 1);
+    for (int is_killed = 0; is_killed < 2; is_killed++) {
+        int ended = 1;
+        for (uint64_t k = 0; ended != 0; k = next_k(k)) {
+            unit_remove(path);
+            unit_copy(copy, path);
+            ended = compact_in_child(path, k, is_killed);
+            for (int i = 0; i < 3; i++) {
+                ns = open_ns(path, O_RDONLY);
+                check_file(ns, "/file", "text");
+                check_file(ns, "/other", "other");
+                close_ns(ns);
+                CHECK_IS(deltafs_namespace_info(path, &info), DELTAFS_OK);
+                CHECK(info.is_complete || (i < 2 && ended != 0));
+                CHECK_IS(i == 0 ? deltafs_namespace_collect(path, NULL) : compact_kth(path), DELTAFS_OK);
+            }
+        }
+    }
+    setenv("DELTAFS_SYNC", "none", 1);
+    withdraw("one");
+}
+
 /* A writer was killed while it created the data of its table: a collection removes that, and the table can be used. */
 static void collected_half(void **state)
 {
@@ -723,6 +779,8 @@ static void merged_histories(void **state)
         history_run(&r, 200, below, 1, ns, root);
         tree_check(root, below, ns);
         close_ns(ns);
+        if (k > 0) /* the first asks the layer below, the others have its names themselves */
+            CHECK_IS(deltafs_namespace_compact(unit_path("part%u", k), NULL), DELTAFS_OK);
         CHECK_IS(deltafs_snapshot_publish(unit_path("part%u", k), inputs[k]), DELTAFS_OK);
         CHECK_IS(deltafs_snapshot_diff_open(named("base0"), inputs[k], &paths), DELTAFS_OK);
         CHECK(count_paths(paths, below) > 0);
@@ -786,6 +844,7 @@ int main(void)
                                        cmocka_unit_test(removed_between),
                                        cmocka_unit_test(every_operation_fails),
                                        cmocka_unit_test(killed_anywhere),
+                                       cmocka_unit_test(stack_interrupted),
                                        cmocka_unit_test(merged_histories)};
 
     return cmocka_run_group_tests(tests, setup, unit_teardown) ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -4,6 +4,7 @@
 . "$top_srcdir/tests/support/cli_lib.sh"
 export DELTAFS_SYNC=none
 unset DELTAFS_REGISTRY
+corpus=$(cd "$top_srcdir/tests/corpus" && pwd) || exit 99
 cd "$work" || exit 99
 
 case $deltafs in /*) ;; *) deltafs=$OLDPWD/$deltafs ;; esac
@@ -366,3 +367,63 @@ says "there is no such namespace"
 expect 3 "$deltafs" snapshot gc reg
 says "is no namespace"
 [ ! -e reg/LEASE ] || fail "a lease in what is no namespace"
+
+# ---- A stack of snapshots: compaction puts its names into one table ----
+run snapshot --registry reg publish top t1
+run ns create tall --on reg@t1
+put five tall:/moved/new
+run ns rm tall:/added
+# decodes NS FILE: what a reader says of it that was written from the manual page alone.
+decodes() {
+    [ -z "${PYTHON3:-}" ] && return
+    expect 0 "$PYTHON3" "$corpus/decode_namespace.py" "$1"
+    cp out "$2"
+}
+decodes tall before
+run ns compact tall
+grep -qE '^tall: [0-9]+ records of [3-9] tables, [0-9]+ left$' out || fail "compact: $(cat out)"
+decodes tall now
+[ -z "${PYTHON3:-}" ] || {
+    same now before "the compaction of a stack has changed what is there"
+    expect 0 "$PYTHON3" "$corpus/get_entries.py" "$deltafs" tall before
+    [ "$(cat out)" -eq 4 ] || fail "tall: $(cat out) entries"
+}
+run ns compact tall
+prints 'tall: nothing to do
+'
+run info tall
+stdout_has "in its own tables"
+run info --json tall
+stdout_has '"is_complete": true'
+run snapshot --registry reg publish tall t2
+run snapshot --registry reg show t2
+stdout_has "with all names) on 1"
+run snapshot --registry reg show --json t2
+[ "$(grep -c '"is_complete": true' out)" -eq 1 ] || fail "show: $(cat out)"
+run ns create taller --on reg@t2
+run ns mv taller:/moved/file taller:/file
+run ns cat taller:/moved/new
+prints 'five'
+run ns cat taller:/file
+prints 'three'
+run ns find taller:/
+sort out -o out
+prints 'taller:/
+taller:/file
+taller:/moved
+taller:/moved/new
+'
+decodes taller before
+run ns compact taller
+decodes taller now
+[ -z "${PYTHON3:-}" ] || same now before "the compaction of a higher stack has changed what is there"
+run verify taller
+# On a merge that chooses the first, names stay where they are.
+run snapshot gc more
+run ns mkdir more:/last
+run snapshot gc more
+run ns compact more
+run info --json more
+stdout_has '"is_complete": false'
+run ns rm -r more:/last
+shows more mine gone a
