@@ -6,8 +6,8 @@
 #include "directory/dir.h"
 #include "directory/format/manifest.h"
 #include "directory/serial.h"
-#include "io/lease.h"
 #include "namespace/own_table.h"
+#include "namespace/view.h"
 
 /* So many tables are asked whether somebody writes them: more would take a job of many writers too long. */
 #define TRIES_MAX 4
@@ -207,13 +207,9 @@ static int open_any(struct own_table *own, int is_new, const deltafs_options *gi
         status = own_take(own, get_u64(random), e);
     if (status == DELTAFS_OK && !own->dir)
         status = own_create(own, (get_u64(random) ^ get_u64(random + 8)) | 1, e);
-    if (status == DELTAFS_OK &&
-        lease_may_be_held(own->io, own->path, deltafs_private_options_number(own->options, OPTION_LEASE)))
+    if (status == DELTAFS_OK)
         status =
-            error_set(e, DELTAFS_ERR_BUSY,
-                      "%s: what it does not need is being collected ('deltafs snapshot gc'); try again when that is "
-                      "done",
-                      own->path);
+            views_check_collection(own->io, own->path, deltafs_private_options_number(own->options, OPTION_LEASE), e);
     return status;
 }
 

@@ -112,13 +112,10 @@ static int publish_pinned(struct snapshot_call *c, const char *path, struct head
                           struct snapshot *s)
 {
     uint64_t seconds = deltafs_private_options_number(c->options, OPTION_LEASE);
+    int status = views_check_collection(&c->io, path, seconds, &c->error);
 
-    if (lease_may_be_held(&c->io, path, seconds))
-        return error_set(&c->error, DELTAFS_ERR_BUSY,
-                         "%s: what it does not need is being collected ('deltafs snapshot gc'); try again when that is "
-                         "done",
-                         path);
-    int status = add_namespace(c, path, head, &s->layers);
+    if (status == DELTAFS_OK)
+        status = add_namespace(c, path, head, &s->layers);
     if (status == DELTAFS_OK)
         status = pin_set(&c->io, &s->layers.layer[s->layers.count - 1], pin, &s->layers, &c->error);
     return status == DELTAFS_OK ? registry_publish(&c->io, pin->holder, s, c->sync, &c->error) : status;

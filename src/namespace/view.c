@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/memory.h"
+#include "io/io_format.h"
 #include "namespace/entry_format.h"
 #include "namespace/view.h"
 
@@ -97,4 +98,14 @@ int views_check(struct io *io, const char *path, uint64_t seconds, struct error 
     struct checking c = {io, path, seconds};
 
     return io_list(io, path, check_view, &c, e);
+}
+
+int views_check_collection(struct io *io, const char *path, uint64_t seconds, struct error *e)
+{
+    if (!lease_may_be_held(io, path, seconds))
+        return DELTAFS_OK;
+    return error_set(e, DELTAFS_ERR_BUSY,
+                     "%s/" LEASE_NAME ": what the namespace does not need is being collected ('deltafs snapshot gc'); "
+                     "try again when that is done; if no such command runs any more, remove this file",
+                     path);
 }

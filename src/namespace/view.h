@@ -25,4 +25,7 @@ int views_are_sure(const struct views *v);
  * ended are removed; those of another host, whose locks are not visible here, count for `seconds`. */
 int views_check(struct io *io, const char *path, uint64_t seconds, struct error *e);
 
+/* The other way round: DELTAFS_ERR_BUSY if a collection has the lease of the folder, or may have it. */
+int views_check_collection(struct io *io, const char *path, uint64_t seconds, struct error *e);
+
 #endif

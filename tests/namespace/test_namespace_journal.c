@@ -507,6 +507,7 @@ static void refused(void **state)
     CHECK_IS(epochs_of(path), 0);
     CHECK_IS(lease_take(&lease, &io, path, 600, 0, &e), DELTAFS_OK);
     CHECK_IS(try_open(path, O_RDWR, "32M", &ns), DELTAFS_ERR_BUSY);
+    CHECK(strstr(deltafs_errmsg(NULL), unit_path("refused/" LEASE_NAME)));
     CHECK_IS(lease_drop(&lease, &e), DELTAFS_OK);
     CHECK_IS(epochs_of(path), 0);
     CHECK(unit_exists(journal_of(path)));
