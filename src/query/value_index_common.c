@@ -25,15 +25,25 @@ static char *request_carried(char *text)
     }
 }
 
+/* The name is that of a folder, too: none that leads elsewhere. */
+static int request_has_name(const char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!isalnum((unsigned char)text[i]) && text[i] != '_')
+            return 0;
+    return n > 0 && !isdigit((unsigned char)text[0]);
+}
+
 int value_request_take(struct value_request *r, const char *text, size_t length, struct error *e)
 {
     const char *colon = memchr(text, ':', length);
     size_t n = colon ? (size_t)(colon - text) : 0;
 
-    if (n == 0 || n >= sizeof r->name)
+    if (n >= sizeof r->name || !request_has_name(text, n))
         return error_set(e, DELTAFS_ERR_INVALID,
-                         "index '%.*s': give NAME:EXPRESSION, such as energy:ux*ux+uy*uy+uz*uz; columns to carry "
-                         "follow it, each with a space and a '+' before it",
+                         "index '%.*s': give NAME:EXPRESSION, such as energy:ux*ux+uy*uy+uz*uz, with letters, digits "
+                         "and '_' in the name, and no digit at its begin; columns to carry follow, each with a space "
+                         "and a '+' before it",
                          (int)length, text);
     memcpy(r->name, text, n);
     r->name[n] = '\0';

@@ -121,8 +121,10 @@ refused schema=v:f4 'index_by=x:v*nothing'
 says "option index_by: 'x': offset 2: "
 refused schema=v:f4 'index_by=x:v +nothing'
 says "there is no column 'nothing' to carry"
-refused schema=v:f4 'index_by=v*2'
-says "give NAME:EXPRESSION"
+for text in 'v*2' '..:v' '../x:v'; do
+    refused schema=v:f4 "index_by=$text"
+    says "index '$text': give NAME:EXPRESSION"
+done
 refused schema=v:f4 'index_by=x:epoch*2'
 says "the epoch of a record is not known"
 refused 'index_by=x:v'

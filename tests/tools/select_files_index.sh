@@ -244,8 +244,10 @@ expect 2 mpi 2 "$deltafs_mpi" index --by 'x:nothing*v' all
 says "no column or attribute is named 'nothing'"
 expect 2 mpi 1 "$deltafs_mpi" index --by 'x:v +nothing' all
 says "no column or attribute is named 'nothing'"
-expect 2 mpi 1 "$deltafs_mpi" index --by 'x' all
-says "give NAME:EXPRESSION"
+for text in 'x' '..:v' '../x:v' '1:v' ':v'; do
+    expect 2 mpi 1 "$deltafs_mpi" index --by "$text" all
+    says "index '$text': give NAME:EXPRESSION"
+done
 index dump.1
 expect 0 mpi 1 "$deltafs_mpi" index --by 'w:w' dump.1
 expect 0 "$deltafs" select dump.1 --where 'w > 0.99' --fields v --format csv
