@@ -371,7 +371,7 @@ struct deltafs_namespace_info {
     uint64_t layers;       /* below it */
     uint64_t pins;         /* of snapshots, and of namespaces on top */
     uint64_t tables;       /* that have records, or bytes of files */
-    uint64_t records;      /* of names, with those that newer ones replace */
+    uint64_t records;      /* of names, with copies and those that newer ones replace */
     uint64_t bytes_stored; /* of these records */
     uint64_t data_stored;  /* of the bytes of files, with those that are not needed any more */
 };

@@ -216,6 +216,16 @@ uint64_t dir_last_records(const deltafs_dir *d)
     return deltafs_private_writer_last_records(d->writer);
 }
 
+void dir_cover_epochs(deltafs_dir *d, uint32_t epochs)
+{
+    deltafs_private_writer_cover(d->writer, epochs);
+}
+
+void dir_skip_covered(deltafs_dir *d)
+{
+    d->reader->skips_covered = 1;
+}
+
 int dir_renew_lease(deltafs_dir *d, struct error *e)
 {
     return deltafs_private_writer_check_lease(d->writer, e);

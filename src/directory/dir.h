@@ -54,6 +54,13 @@ uint64_t dir_last_records(const deltafs_dir *d);
 int dir_renew_lease(deltafs_dir *d, struct error *e);
 int dir_confirm_lease(deltafs_dir *d, struct error *e);
 
+/* The next epoch that the writing handle ends has all that counts of so many epochs before it. If it is not committed,
+ * this is forgotten. */
+void dir_cover_epochs(deltafs_dir *d, uint32_t epochs);
+/* Lookups with the reading handle, and iter_open_by_key, leave out epochs that others cover, if these are asked for,
+ * too. */
+void dir_skip_covered(deltafs_dir *d);
+
 /* DELTAFS_OK if the handle writes; DELTAFS_ERR_MODE, with a message that names `call`, if not. */
 int dir_must_write(deltafs_dir *d, const char *call);
 

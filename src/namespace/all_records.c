@@ -56,7 +56,7 @@ static int open_sources(struct all_records *a, size_t table, struct error *e)
         return status;
     s = a->source + a->sources++;
     *s = (struct record_source){.table = table};
-    status = error_of_call(iter_open_by_key(t->reader->dir, 0, UINT64_MAX, &s->iter), e);
+    status = error_of_call(iter_open_by_key(t->reader->dir, 0, UINT64_MAX, table_epochs(t), &s->iter), e);
     return status == DELTAFS_OK ? source_next(a->tables, s, e) : status;
 }
 
@@ -151,4 +151,17 @@ int all_records_is_last(const struct all_records *a, const struct version *v)
         if (w->entry.inode.stamp == v->entry.inode.stamp && version_is_same_entry(v, w))
             return 0;
     return all_records_is_newest(a, v);
+}
+
+int all_records_put(const struct all_records *a, deltafs_dir *to, uint64_t *count, struct error *e)
+{
+    int status = DELTAFS_OK;
+
+    for (const struct version *v = a->version; v < a->version + a->versions && status == DELTAFS_OK; v++) {
+        if (!all_records_is_last(a, v))
+            continue;
+        status = error_of_call(deltafs_append(to, a->key, a->bytes.bytes + v->at, v->size), e);
+        ++*count;
+    }
+    return status;
 }

@@ -35,5 +35,7 @@ int version_is_same_entry(const struct version *a, const struct version *b);
  * `is_last`. */
 int all_records_is_newest(const struct all_records *a, const struct version *v);
 int all_records_is_last(const struct all_records *a, const struct version *v);
+/* Append the last of the newest version of each entry to a directory; *count is raised for each. */
+int all_records_put(const struct all_records *a, deltafs_dir *to, uint64_t *count, struct error *e);
 
 #endif

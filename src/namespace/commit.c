@@ -87,8 +87,10 @@ static int commit_names(deltafs_namespace *ns, enum commit_part part)
         names->first_dirty = names->last_dirty = 0;
     if (status == DELTAFS_OK && has_some)
         status = own_table_commit(&ns->own, ns_stamps(ns, 1), &is_epoch, &ns->error);
-    if (status == DELTAFS_OK && is_epoch)
+    if (status == DELTAFS_OK && is_epoch) {
+        own_table_merge(&ns->own, ns_stamps(ns, 1));
         note_epochs(ns);
+    }
     return status;
 }
 

@@ -53,17 +53,8 @@ static size_t count_tables(const struct tables *t, uint64_t *epochs)
 
 static int write_newest(struct compaction *c)
 {
-    const struct all_records *a = &c->records;
-    int status = DELTAFS_OK;
-
-    for (const struct version *v = a->version; v < a->version + a->versions && status == DELTAFS_OK; v++) {
-        if (!all_records_is_last(a, v))
-            continue;
-        status = error_of_call(deltafs_append(c->own.dir, a->key, a->bytes.bytes + v->at, v->size), &c->call->error);
-        c->result->entries++;
-    }
-    c->result->records += a->versions;
-    return status;
+    c->result->records += c->records.versions;
+    return all_records_put(&c->records, c->own.dir, &c->result->entries, &c->call->error);
 }
 
 /* Write all in one epoch, with a label above all others. */

@@ -231,19 +231,21 @@ static int add_folder(deltafs_namespace_list *l, struct table *table, struct tab
     uint64_t key = (uint64_t)folder->hash << 32;
 
     reader->users++;
-    int status = error_of_call(iter_open_by_key(reader->dir, key | l->low, key | l->high, &s.iter), &l->ns->error);
+    int status = error_of_call(iter_open_by_key(reader->dir, key | l->low, key | l->high, table_epochs(table), &s.iter),
+                               &l->ns->error);
     status = tables_explain(&l->ns->tables, table, status, &l->ns->error);
     return add_source(l, &s, status == DELTAFS_OK ? next_record(l, &s) : status);
 }
 
 /* The hash of the first folder in a table from `hash` on; *has: whether there is one. `hash` stays if it is not known:
  * reading the folder of that hash then fails. */
-static int next_folder(deltafs_namespace_list *l, const struct table_reader *reader, uint32_t *hash, int *has)
+static int next_folder(deltafs_namespace_list *l, const struct table *table, uint32_t *hash, int *has)
 {
     const struct deltafs_record *record = NULL;
     deltafs_iter *iter = NULL;
     struct error *e = &l->ns->error;
-    int status = error_of_call(iter_open_by_key(reader->dir, (uint64_t)*hash << 32, UINT64_MAX, &iter), e);
+    int status = error_of_call(
+        iter_open_by_key(table->reader->dir, (uint64_t)*hash << 32, UINT64_MAX, table_epochs(table), &iter), e);
 
     if (status == DELTAFS_OK)
         status = error_of_call(deltafs_iter_next(iter, &record), e);
@@ -268,7 +270,7 @@ static int add_table(deltafs_namespace_list *l, struct table *table)
         uint32_t hash = l->folder[i].hash;
         has = 1;
         if (l->folders > 1)
-            status = next_folder(l, reader, &hash, &has);
+            status = next_folder(l, table, &hash, &has);
         if (status != DELTAFS_OK || !has)
             return status;
         while (i < l->folders && l->folder[i].hash < hash)

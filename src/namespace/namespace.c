@@ -108,7 +108,9 @@ int ns_make_room(deltafs_namespace *ns)
 {
     if (name_table_left(&ns->names) >= NAMES_RESERVE + ns->opens * FILE_RESERVE)
         return DELTAFS_OK;
+    ns->own.is_memory_full = 1;
     int status = ns_commit(ns);
+    ns->own.is_memory_full = 0;
     if (status == DELTAFS_OK) {
         name_table_clear(&ns->names);
         ns->clears++;

@@ -360,6 +360,17 @@ static int end_journal(struct own_table *own, struct error *e)
     return make_epochs(own, label > own->last_chunk ? label : own->last_chunk + 1, label, e);
 }
 
+/* The same of a table that gets nothing more. */
+static int end_journal_merged(struct own_table *own, struct error *e)
+{
+    uint64_t label = own->journal.last_label;
+    int status = end_journal(own, e);
+
+    if (status == DELTAFS_OK && label > 0)
+        own_table_merge(own, label + 1);
+    return status;
+}
+
 int own_table_end_journal(struct own_table *own, struct error *e)
 {
     int status = end_journal(own, e);
@@ -390,7 +401,7 @@ static int own_close(struct own_table *own, size_t left, struct error *e)
     int status = DELTAFS_OK;
 
     if (own->journal.end > left)
-        status = end_journal(own, e);
+        status = end_journal_merged(own, e);
     else if (own->journal.end > 0)
         status = leave_journal(own, e);
     status = error_first(status, journal_close(&own->journal, error_after(status, e)));

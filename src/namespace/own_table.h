@@ -12,12 +12,15 @@ struct own_table {
     uint64_t number; /* 0: none, the namespace is open for reading */
     deltafs_options *options;
     deltafs_dir *dir;
-    deltafs_dir *data;   /* NULL: not open */
-    int has_data;        /* chunks that are in no epoch */
-    uint64_t data_label; /* of the last epoch of chunks: those with lower keys are in it, or in one before */
-    uint64_t last_chunk; /* the highest key */
-    int has_journal;     /* commits may go there */
-    int has_failed;      /* what is in the directories is not what is committed */
+    deltafs_dir *data;    /* NULL: not open */
+    int has_data;         /* chunks that are in no epoch */
+    uint64_t data_label;  /* of the last epoch of chunks: those with lower keys are in it, or in one before */
+    uint64_t last_chunk;  /* the highest key */
+    int has_journal;      /* commits may go there */
+    int has_failed;       /* what is in the directories is not what is committed */
+    uint32_t epochs_left; /* so many more of the table cannot be too many: own_table_merge */
+    int is_memory_full;
+    uint64_t full_label; /* epochs up to this one were made when the memory was full */
     struct journal journal;
 };
 
@@ -46,6 +49,10 @@ int own_table_is_little(const struct own_table *own);
 int own_table_commit_data(struct own_table *own, uint64_t label, struct error *e);
 /* Commit the entries, and the chunks that are little enough: to the journal, or, with *is_epoch, in epochs. */
 int own_table_commit(struct own_table *own, uint64_t label, int *is_epoch, struct error *e);
+
+/* After an epoch of the table, before anything is put: if there are many, merge some into one more, which gets this
+ * label, see tiers.c. If that fails, they stay as they are, which is no error. */
+void own_table_merge(struct own_table *own, uint64_t label);
 
 /* Create data that is not that of the own table; closed by deltafs_close. */
 int own_table_create_data(const char *path, const deltafs_options *given, deltafs_dir **out, struct error *e);

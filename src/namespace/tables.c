@@ -4,6 +4,7 @@
 #include <unistd.h>
 #include "base/coding.h"
 #include "base/number.h"
+#include "directory/dir.h"
 #include "namespace/compacted.h"
 #include "namespace/tables.h"
 
@@ -74,6 +75,8 @@ static int reader_create(const struct tables *t, const struct table *table, stru
         return error_no_memory(e, sizeof *r, "a table");
     r->users = 1;
     int status = error_of_call(deltafs_open(table_path(path, table->path, table->number, ""), t->options, &r->dir), e);
+    if (status == DELTAFS_OK && !t->is_all && !table->is_layered)
+        dir_skip_covered(r->dir);
     if (status == DELTAFS_OK)
         *out = r;
     else
@@ -124,11 +127,6 @@ const struct journal_record *table_journaled(const struct table *table, int kind
 {
     *count = 0;
     return table->journal ? journal_find(table->journal, kind, low, high, count) : NULL;
-}
-
-static const struct deltafs_range *table_epochs(const struct table *table)
-{
-    return table_is_limited(table) || table->epochs.first > 0 ? &table->epochs : NULL;
 }
 
 int table_is_empty(const char *directory, int status)
@@ -276,6 +274,8 @@ static int tables_add(struct tables *t, const char *path, uint64_t number, struc
     size_t place = place_of(t, number);
     struct table *table = tables_find(t, number);
 
+    if (table)
+        table->is_layered |= table->epochs.first != epochs.first || table->limit != epochs.last;
     if (table && epochs.last > table->limit)
         table->limit = table->epochs.last = epochs.last;
     if (table && epochs.first < table->epochs.first)
@@ -354,7 +354,7 @@ static int check_compacted(struct tables *t, const char *path, const struct comp
 
 static int open_once(struct tables *t, const struct opening *o, struct compacted *c, struct error *e)
 {
-    *t = (struct tables){.io = o->io, .path = o->is_all ? NULL : o->path};
+    *t = (struct tables){.io = o->io, .path = o->is_all ? NULL : o->path, .is_all = o->is_all};
     *c = (struct compacted){.table = NULL};
     int status = t->path ? compacted_read(o->io, o->path, c, e) : DELTAFS_OK;
 

@@ -34,7 +34,9 @@ struct table {
     struct table_reader *reader; /* NULL: nothing is in epochs */
     struct journal *journal;     /* what is committed and in no epoch; NULL: nothing */
     int is_own;                  /* the journal is the writer's */
-    deltafs_dir *data;           /* NULL: not open */
+    int is_layered;    /* several layers have it, with limits of their own: what counts for one of them may be in epochs
+                          that others cover */
+    deltafs_dir *data; /* NULL: not open */
     struct chunk_stream stream;  /* of it */
     int is_stale, is_data_stale; /* more was committed since they were opened */
 };
@@ -46,6 +48,7 @@ struct tables {
     uint64_t last_label; /* the highest of all */
     struct io *io;
     const char *path;      /* of the namespace itself; NULL: there are layers only, or all was opened */
+    int is_all;            /* also what was compacted, and epochs that others cover */
     uint8_t compacted[16]; /* the UUID of its compaction */
     int is_complete;       /* that has the entries of the layers, too */
 };
@@ -54,7 +57,7 @@ struct tables {
  * tables_fini in any case. `path` and the layers must stay. */
 int tables_init(struct tables *t, struct io *io, const char *path, uint64_t own, const struct layers *layers,
                 const deltafs_options *given, struct error *e);
-/* The same of a namespace alone, with what was compacted since (compacted.h). */
+/* The same of a namespace alone, with what was compacted since (compacted.h), or merged (tiers.h). */
 int tables_init_all(struct tables *t, struct io *io, const char *path, const deltafs_options *given, struct error *e);
 void tables_fini(struct tables *t);
 
@@ -81,6 +84,12 @@ void table_reader_release(struct table_reader *r);
 static inline int table_has(const struct table *table, uint64_t label, uint64_t stamp)
 {
     return label >= table->epochs.first && label <= table->epochs.last && stamp > table->from && stamp <= table->limit;
+}
+
+/* The epochs that are read, for calls; NULL: all. */
+static inline const struct deltafs_range *table_epochs(const struct table *table)
+{
+    return table->limit != UINT64_MAX || table->epochs.first > 0 ? &table->epochs : NULL;
 }
 
 /* The label of its last commit; 0: there is none. */

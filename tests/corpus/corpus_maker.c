@@ -177,8 +177,8 @@ void maker_end_epoch(struct maker *m, uint64_t label)
         return;
     }
     maker_end_uncommitted(m);
-    struct manifest_epoch epoch = {label, m->part.totals.records, m->part.totals.bytes_raw,
-                                   m->part.totals.bytes_stored};
+    struct manifest_epoch epoch = {
+        label, m->part.totals.records, m->part.totals.bytes_raw, m->part.totals.bytes_stored, 0, 0};
     maker_must(m, manifest_append_epoch(&m->manifest, &m->manifest_size, m->epochs++, &epoch, 0, &m->e));
     partition_writer_next(&m->part);
     partition_writer_keep(&m->part);

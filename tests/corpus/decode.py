@@ -278,6 +278,8 @@ class Manifest:
             epoch = {name: int(fields[name]) for name in ("number", "label", "records", "raw", "stored")}
             need(epoch["number"] == len(self.epochs), "manifest: an epoch's number")
             need(not self.epochs or epoch["label"] > self.epochs[-1]["label"], "manifest: an epoch's label")
+            epoch["covers"] = int(fields.get("covers", 0))
+            need("covers" not in fields or 1 <= epoch["covers"] <= epoch["number"], "manifest: epochs that one covers")
             self.epochs.append(epoch)
             self.tail = None
         elif word == "open":

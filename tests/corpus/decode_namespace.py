@@ -149,8 +149,9 @@ class Namespace:
         records = []
         if first < limit and os.path.isdir(os.path.join(folder, name)):
             stored = read(os.path.join(folder, name))
-            next(stored)
+            manifest = next(stored)
             records = list(stored)
+            self.check_covers(manifest.epochs, records)
         last = max((label for _, label, _ in records), default=0)
         labels = {label for _, label, _ in records}
         begin, end = commit_end(labels, first), commit_end(labels, limit)
@@ -170,6 +171,22 @@ class Namespace:
             next(records)
             for key, _, value in records:
                 self.chunks[table, key] = value
+
+    @staticmethod
+    def check_covers(epochs, records):
+        """An epoch that covers others has the newest record of each of their entries, and nothing else."""
+        number = {epoch["label"]: epoch["number"] for epoch in epochs}
+        stamps = [{} for _ in epochs]
+        for _, label, value in records:
+            e = entry(value)
+            of = stamps[number[label]].setdefault((e.parent, e.name, e.id), [])
+            of.append(e.stamp)
+        for epoch in (epoch for epoch in epochs if epoch["covers"] > 0):
+            newest = {}
+            for covered in stamps[epoch["number"] - epoch["covers"] : epoch["number"]]:
+                for name, of in covered.items():
+                    newest[name] = [max(of + newest.get(name, []))]
+            need(newest == stamps[epoch["number"]], "an epoch that covers others")
 
     def read_journal(self, folder, name, table, last):
         """The records of commits behind the last epoch; their chunks are kept."""

@@ -59,7 +59,7 @@ static void make_manifest(uint32_t epochs, int closed, const char *schema)
     CHECK_IS(io_file_open(&io, unit_path(MANIFEST_NAME), O_RDWR, &file, &e), DELTAFS_OK);
     CHECK_IS(io_file_size(&file, &size, &e), DELTAFS_OK);
     for (uint32_t i = 0; i < epochs; i++) {
-        struct manifest_epoch epoch = {100 * i + 7, 1000 + i, UINT64_MAX - i, i};
+        struct manifest_epoch epoch = {100 * i + 7, 1000 + i, UINT64_MAX - i, i, i / 2, 0};
         CHECK_IS(manifest_append_epoch(&file, &size, i, &epoch, i % 2, &e), DELTAFS_OK);
     }
     if (closed)
@@ -72,7 +72,7 @@ static void check_epochs(const struct manifest *m, uint64_t epochs)
     CHECK_IS(m->epoch_count, epochs);
     for (uint64_t i = 0; i < epochs; i++) {
         CHECK(m->epoch[i].label == 100 * i + 7 && m->epoch[i].records == 1000 + i);
-        CHECK(m->epoch[i].bytes_raw == UINT64_MAX - i && m->epoch[i].bytes_stored == i);
+        CHECK(m->epoch[i].bytes_raw == UINT64_MAX - i && m->epoch[i].bytes_stored == i && m->epoch[i].covers == i / 2);
     }
 }
 
@@ -101,6 +101,42 @@ static void test_round_trip(void **state)
             manifest_fini(&m);
         }
     }
+}
+
+/* The first epoch from `epoch` on that none before `end` covers, by what covers says. */
+static uint64_t first_uncovered(const struct manifest *m, uint64_t epoch, uint64_t end)
+{
+    for (uint64_t by = epoch + 1; by < end; by++)
+        if (by - m->epoch[by].covers <= epoch)
+            return first_uncovered(m, epoch + 1, end);
+    return epoch;
+}
+
+static void test_covered(void **state)
+{
+    struct io_file file;
+    struct manifest m;
+    struct error e;
+    uint64_t size;
+    struct rng r = rng_init(1);
+
+    (void)state;
+    make_manifest(0, 0, "");
+    CHECK_IS(io_file_open(&io, unit_path(MANIFEST_NAME), O_RDWR, &file, &e), DELTAFS_OK);
+    CHECK_IS(io_file_size(&file, &size, &e), DELTAFS_OK);
+    for (uint32_t i = 0; i < 60; i++) {
+        struct manifest_epoch epoch = {i, 1, 1, 1, rng_below(&r, 4) == 0 ? (uint32_t)rng_below(&r, i + 1) : 0, 0};
+        CHECK_IS(manifest_append_epoch(&file, &size, i, &epoch, 0, &e), DELTAFS_OK);
+    }
+    CHECK_IS(read_back(&m, &e), DELTAFS_OK);
+    for (uint64_t end = 0; end <= 60; end++)
+        for (uint64_t i = 0; i <= end; i++)
+            CHECK_IS(manifest_uncovered(&m, i, end), first_uncovered(&m, i, end));
+    manifest_fini(&m);
+    CHECK_IS(manifest_append_epoch(&file, &size, 60, &(struct manifest_epoch){60, 1, 1, 1, 61, 0}, 0, &e), DELTAFS_OK);
+    CHECK_IS(io_file_close(&file, &e), DELTAFS_OK);
+    CHECK_IS(read_back(&m, &e), DELTAFS_ERR_DAMAGED);
+    CHECK(strstr(e.text, "epoch number 60 covers epochs that are not there"));
 }
 
 static void test_uuids_are_random(void **state)
@@ -624,6 +660,7 @@ int main(void)
         cmocka_unit_test(test_long_last_line),
         cmocka_unit_test(test_in_pieces),
         cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_covered),
         cmocka_unit_test(test_uuids_are_random),
         cmocka_unit_test(test_torn),
         cmocka_unit_test(test_torn_in_zeros),

@@ -585,7 +585,7 @@ static void test_lost(void **state)
     uint64_t size = second;
     CHECK_IS(io_file_open(&io, unit_path("lost/MANIFEST"), O_RDWR, &file, &e), DELTAFS_OK);
     CHECK_IS(manifest_append_pivots(&file, &size, others, 4, 0, &e), DELTAFS_OK);
-    const struct manifest_epoch epoch = {1, 1000, 16000, 1};
+    const struct manifest_epoch epoch = {1, 1000, 16000, 1, 0, 0};
     CHECK_IS(manifest_append_epoch(&file, &size, 1, &epoch, 0, &e), DELTAFS_OK);
     CHECK_IS(io_file_close(&file, &e), DELTAFS_OK);
     deltafs_dir *d = unit_open(path);

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "history.h"
+#include "unit_namespace.h"
 
 static unsigned steps(unsigned n)
 {
@@ -14,7 +15,7 @@ static unsigned steps(unsigned n)
     return times ? n * (unsigned)strtoul(times, NULL, 10) : n;
 }
 
-static deltafs_namespace *open_ns(const char *path, int flags)
+static deltafs_namespace *open_threaded(const char *path, int flags)
 {
     deltafs_options *o = unit_options("memory", "32M", "threads", "1", NULL);
     deltafs_namespace *ns;
@@ -24,15 +25,10 @@ static deltafs_namespace *open_ns(const char *path, int flags)
     return ns;
 }
 
-static void close_ns(deltafs_namespace *ns)
-{
-    CHECK_IS(deltafs_namespace_close(ns), DELTAFS_OK);
-}
-
 /* What a reader sees that opens it now. */
 static void check_reader(const char *path, struct tree *root)
 {
-    deltafs_namespace *ns = open_ns(path, O_RDONLY);
+    deltafs_namespace *ns = open_threaded(path, O_RDONLY);
 
     tree_check(root, "/", ns);
     close_ns(ns);
@@ -115,7 +111,7 @@ static void crash(struct rng *r, const char *path, struct tree *root)
 
     assert_true(pid >= 0);
     if (pid == 0) {
-        deltafs_namespace *ns = open_ns(path, O_RDWR);
+        deltafs_namespace *ns = open_threaded(path, O_RDWR);
         history_run(&same, 100, "", 1, ns, root);
         CHECK_IS(deltafs_namespace_commit(ns), DELTAFS_OK);
         history_run(&same, 50, "", 0, ns, root);
@@ -127,23 +123,24 @@ static void crash(struct rng *r, const char *path, struct tree *root)
     check_reader(path, root);
 }
 
-static void one_writer(void **state)
+/* Without journals, each commit is an epoch. */
+static void write_alone(const char *name, int has_journals, struct rng r, unsigned rounds)
 {
-    struct rng r = rng_init(1);
-    const char *path = unit_path("one");
+    const char *path = unit_path("%s", name);
     struct snapshots snapshots = {.path = path};
     struct tree *root = tree_create();
-    deltafs_namespace *ns = open_ns(path, O_RDWR | O_CREAT | O_EXCL);
+    deltafs_namespace *ns = has_journals ? new_ns(name) : new_ns_without_journals(name);
 
-    (void)state;
-    for (unsigned i = 0; i < steps(30); i++) {
+    close_ns(ns);
+    ns = open_threaded(path, O_RDWR);
+    for (unsigned i = 0; i < rounds; i++) {
         history_run(&r, 200, "", 1, ns, root);
         tree_check(root, "/", ns);
         if (rng_below(&r, 3) == 0) {
             CHECK_IS(deltafs_namespace_commit(ns), DELTAFS_OK);
             check_reader(path, root);
         }
-        if (rng_below(&r, 3) == 0)
+        if (rng_below(&r, has_journals ? 3 : 20) == 0)
             compact(path);
         if (rng_below(&r, 3) == 0)
             continue;
@@ -156,11 +153,18 @@ static void one_writer(void **state)
         if (rng_below(&r, 4) == 0)
             collect(path, root);
         check_snapshots(&snapshots);
-        ns = open_ns(path, O_RDWR);
+        ns = open_threaded(path, O_RDWR);
     }
     close_ns(ns);
     snapshots_end(&snapshots);
     tree_destroy(root);
+}
+
+static void one_writer(void **state)
+{
+    (void)state;
+    write_alone("one", 1, rng_init(1), steps(30));
+    write_alone("epochs", 0, rng_of(2), steps(20));
 }
 
 #define WRITERS 4
@@ -179,7 +183,7 @@ static void write_part(unsigned round, unsigned k, deltafs_namespace *ns, struct
 
 static void child(const char *path, unsigned round, unsigned k, struct tree *root)
 {
-    deltafs_namespace *ns = open_ns(path, O_RDWR);
+    deltafs_namespace *ns = open_threaded(path, O_RDWR);
 
     write_part(round, k, ns, root);
     if (rng_below(&(struct rng){round * WRITERS + k}, 3) > 0)
@@ -195,7 +199,7 @@ static void several_writers(void **state)
     struct snapshots snapshots = {.path = path};
     struct rng r = rng_init(3);
     struct tree *root = tree_create();
-    deltafs_namespace *ns = open_ns(path, O_RDWR | O_CREAT);
+    deltafs_namespace *ns = open_threaded(path, O_RDWR | O_CREAT);
     pid_t pid[WRITERS];
     int ended;
 

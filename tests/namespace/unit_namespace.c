@@ -29,6 +29,21 @@ deltafs_namespace *new_ns(const char *name)
     return open_ns(unit_path("%s", name), O_RDWR | O_CREAT | O_EXCL);
 }
 
+deltafs_namespace *new_ns_without_journals(const char *name)
+{
+    const char *head = unit_path("%s/NAMESPACE", name);
+    size_t n;
+
+    close_ns(new_ns(name));
+    uint8_t *text = unit_load(head, &n), *line = (uint8_t *)memchr(text, '\n', n) + 1;
+    const uint8_t *end = (const uint8_t *)memchr(line, '\n', n) + 1;
+    CHECK(memcmp(line, "Journals ", 9) == 0);
+    memmove(line, end, (size_t)(text + n - end));
+    unit_save(head, text, n - (size_t)(end - line));
+    free(text);
+    return open_ns(unit_path("%s", name), O_RDWR);
+}
+
 void close_ns(deltafs_namespace *ns)
 {
     CHECK_IS(deltafs_namespace_close(ns), DELTAFS_OK);

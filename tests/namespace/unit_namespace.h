@@ -11,6 +11,8 @@ int try_open(const char *path, int flags, const char *memory, deltafs_namespace 
 deltafs_namespace *open_ns(const char *path, int flags);
 /* A new namespace of this name in the test's folder. */
 deltafs_namespace *new_ns(const char *name);
+/* One as earlier versions made it: each commit is an epoch. */
+deltafs_namespace *new_ns_without_journals(const char *name);
 void close_ns(deltafs_namespace *ns);
 
 /* Of a link, its own. */

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <deltafs/deltafs_namespace.h>
 #include "files.h"
 #include "torture_cases.h"
@@ -366,6 +367,40 @@ static void publish_or_withdraw(struct namespace_case *c, struct torture_rng *r)
     s->may_be_there = 1;
 }
 
+/* As earlier versions made it: each commit is an epoch. */
+static void make_without_journals(struct namespace_case *c)
+{
+    char name[300], text[4096];
+    deltafs_namespace *ns;
+
+    if (!ok(c, "deltafs_namespace_open", open_ns(c->path, O_RDWR | O_CREAT, &ns)) ||
+        !ok(c, "deltafs_namespace_close", deltafs_namespace_close(ns)))
+        return;
+    c->m.is_made = 1;
+    snprintf(name, sizeof name, "%s/NAMESPACE", c->path);
+    FILE *f = fopen(name, "r+");
+    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    text[n] = '\0';
+    char *line = strstr(text, "\nJournals "), *end = line ? strchr(line + 1, '\n') : NULL;
+    if (!end || fseek(f, line - text, SEEK_SET) != 0 || fputs(end, f) == EOF ||
+        ftruncate(fileno(f), (off_t)n - (end - line)) != 0 || fclose(f) != 0)
+        files_die("%s: cannot be changed", name);
+}
+
+/* So many commits that the next ones may merge epochs. */
+static void commit_often(struct namespace_case *c)
+{
+    deltafs_namespace *ns;
+    int done = ok(c, "deltafs_namespace_open", open_ns(c->path, O_RDWR, &ns));
+
+    c->m.now = c->m.committed;
+    for (uint64_t left = 5 + torture_below(&c->rng, 4); left > 0 && done; left--) {
+        done = change(c, &c->rng, ns) && commit(c, "deltafs_namespace_commit", deltafs_namespace_commit(ns));
+    }
+    if (ns)
+        commit(c, "deltafs_namespace_close", deltafs_namespace_close(ns));
+}
+
 /* Several commits by one process, each published or not; and a collection. */
 static void job(struct namespace_case *c, uint64_t seed)
 {
@@ -446,8 +481,13 @@ static int run(const char *folder, uint64_t seed, uint64_t i, struct torture_ver
     v->about = c.text;
     if (mkdir(data, 0777) != 0)
         files_die("%s: %m", data);
+    int is_old = torture_below(&c.rng, 2) == 0;
+    if (is_old)
+        make_without_journals(&c);
     for (uint64_t n = torture_below(&c.rng, 4); n > 0; n--)
         job(&c, torture_next(&c.rng));
+    if (is_old)
+        commit_often(&c);
     int happened = fail_job(&c, folder);
     check(&c);
     settle(&c);

@@ -73,10 +73,14 @@ int manifest_create(struct io *io, const char *folder, const struct manifest *m,
 int manifest_append_epoch(struct io_file *file, uint64_t *size, uint64_t number, const struct manifest_epoch *epoch,
                           int sync, struct error *e)
 {
+    char covers[32] = "";
+
+    if (epoch->covers > 0)
+        snprintf(covers, sizeof covers, " covers=%" PRIu32, epoch->covers);
     return textlog_append(file, size, sync, e,
                           "Epoch number=%" PRIu64 " label=%" PRIu64 " records=%" PRIu64 " raw=%" PRIu64
-                          " stored=%" PRIu64,
-                          number, epoch->label, epoch->records, epoch->bytes_raw, epoch->bytes_stored);
+                          " stored=%" PRIu64 "%s",
+                          number, epoch->label, epoch->records, epoch->bytes_raw, epoch->bytes_stored, covers);
 }
 
 int manifest_append_pivots(struct io_file *file, uint64_t *size, const uint64_t *pivots, uint32_t n, int sync,
@@ -257,11 +261,24 @@ static int parse_schema(void *arg, const char *fields, const char *path, uint64_
     return m->schema ? DELTAFS_OK : error_no_memory(e, strlen(fields), "a schema");
 }
 
+/* The last epoch covers others. */
+static void note_covered(struct manifest *m)
+{
+    uint64_t last = m->epoch_count - 1, i = last - m->epoch[last].covers;
+
+    while (i < last) {
+        uint32_t *by = &m->epoch[i].covered_by;
+        i = *by > 0 ? *by : i + 1;
+        *by = *by > 0 ? *by : (uint32_t)last;
+    }
+}
+
 static int parse_epoch(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
 {
     struct manifest *m = arg;
-    struct manifest_epoch epoch;
-    uint64_t number;
+    struct manifest_epoch epoch = {.covers = 0};
+    uint64_t number, covers = 0;
+    char text[32];
 
     if (textlog_number(fields, "number", &number) != 0 || textlog_number(fields, "label", &epoch.label) != 0 ||
         textlog_number(fields, "records", &epoch.records) != 0 ||
@@ -270,11 +287,17 @@ static int parse_epoch(void *arg, const char *fields, const char *path, uint64_t
         return error_damaged(e, path, offset, "an epoch's line is malformed");
     if (number != m->epoch_count || number >= UINT32_MAX || (number > 0 && epoch.label <= m->epoch[number - 1].label))
         return error_damaged(e, path, offset, "epoch number %" PRIu64 " is out of order: a line is missing", number);
+    if (textlog_text(fields, "covers", text, sizeof text) == 0 &&
+        (number_parse(text, &covers) != 0 || covers < 1 || covers > number))
+        return error_damaged(e, path, offset, "epoch number %" PRIu64 " covers epochs that are not there", number);
+    epoch.covers = (uint32_t)covers;
     if (m->is_local && (m->job_count == 0 || m->lacks_job))
         return error_damaged(e, path, offset, "there is no line of the job that wrote epoch number %" PRIu64, number);
     int status = memory_extend(NULL, &m->epoch, m->epoch_count, &m->epoch_capacity, sizeof *m->epoch, "the epochs", e);
     if (status == DELTAFS_OK)
         m->epoch[m->epoch_count++] = epoch;
+    if (status == DELTAFS_OK)
+        note_covered(m);
     m->is_closed = 0;
     return status;
 }
@@ -671,6 +694,13 @@ void manifest_fini(struct manifest *m)
     free(m->job);
     attributes_fini(&m->attributes);
     *m = (struct manifest){0};
+}
+
+uint64_t manifest_uncovered(const struct manifest *m, uint64_t epoch, uint64_t end)
+{
+    while (epoch < end && m->epoch[epoch].covered_by > 0 && m->epoch[epoch].covered_by < end)
+        epoch = m->epoch[epoch].covered_by;
+    return epoch;
 }
 
 const struct manifest_job *manifest_job_of(const struct manifest *m, uint64_t epoch)

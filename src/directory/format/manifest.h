@@ -17,6 +17,8 @@ struct manifest_epoch {
     uint64_t records;
     uint64_t bytes_raw;
     uint64_t bytes_stored;
+    uint32_t covers;     /* so many epochs before it have nothing that counts and is not in this one, too */
+    uint32_t covered_by; /* the number of the first such epoch that covers it; 0: none */
 };
 
 /* A job that wrote a directory in which records stay with their writer, and its writers' value logs. */
@@ -109,6 +111,8 @@ void manifest_fini(struct manifest *m);
 /* Before a directory is written to: that its buckets are its own (volume_check_bucket). */
 int manifest_check_buckets(struct io *io, const char *folder, const struct manifest *m, struct error *e);
 
+/* The first epoch from `epoch` on that none before `end` covers; `end` if there is no more. */
+uint64_t manifest_uncovered(const struct manifest *m, uint64_t epoch, uint64_t end);
 /* The job that wrote an epoch, of a manifest that has any; also of one more epoch than it has. */
 const struct manifest_job *manifest_job_of(const struct manifest *m, uint64_t epoch);
 /* How the records of an epoch are placed, also of one more epoch than the manifest has. *end, unless it is NULL, gets

@@ -65,12 +65,13 @@ int deltafs_iter_open(deltafs_dir *dir, uint64_t low, uint64_t high, const struc
     return iter_open(dir, "deltafs_iter_open", out ? NULL : "out", &k, epochs, out);
 }
 
-int iter_open_by_key(deltafs_dir *dir, uint64_t low, uint64_t high, deltafs_iter **out)
+int iter_open_by_key(deltafs_dir *dir, uint64_t low, uint64_t high, const struct deltafs_range *epochs,
+                     deltafs_iter **out)
 {
     struct key_range k = range_of_numbers(low, high);
 
     k.is_by_key = 1;
-    return iter_open(dir, "iter_open_by_key", NULL, &k, NULL, out);
+    return iter_open(dir, "iter_open_by_key", NULL, &k, epochs, out);
 }
 
 int iter_next_number(deltafs_iter *i, const struct deltafs_record **record, struct error *e)

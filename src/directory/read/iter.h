@@ -5,9 +5,10 @@
 #include <deltafs/deltafs.h>
 #include "base/error.h"
 
-/* As deltafs_iter_open for all epochs, but in the order of keys: the records of a key in the order of epochs. All
- * epochs are read at the same time. */
-int iter_open_by_key(deltafs_dir *dir, uint64_t low, uint64_t high, deltafs_iter **out);
+/* As deltafs_iter_open, but in the order of keys: the records of a key in the order of epochs. All epochs are read at
+ * the same time. */
+int iter_open_by_key(deltafs_dir *dir, uint64_t low, uint64_t high, const struct deltafs_range *epochs,
+                     deltafs_iter **out);
 /* deltafs_iter_next for a caller that has checked the directory, whose keys are numbers. */
 int iter_next_number(deltafs_iter *iter, const struct deltafs_record **record, struct error *e);
 /* Whether no more records of the last one's key follow, as far as is known without reading on. Only of

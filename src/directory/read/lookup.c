@@ -407,8 +407,9 @@ static int lookup_run(struct lookup *t, size_t n, struct error *e)
     if (!r->scratch && lookup_scratch_create(&r->scratch, e) != DELTAFS_OK)
         return e->status;
     t->s = r->scratch;
-    for (uint32_t epoch = t->first_epoch; epoch < t->end_epoch && !lookup_is_stopped(t); epoch = next) {
-        next = epoch + 1;
+    for (uint32_t epoch = reader_next_epoch(r, t->first_epoch, t->end_epoch);
+         epoch < t->end_epoch && !lookup_is_stopped(t); epoch = next) {
+        next = reader_next_epoch(r, epoch + 1, t->end_epoch);
         if (epoch < r->manifest.compacted) {
             epoch = 0;
             next = r->manifest.compacted;

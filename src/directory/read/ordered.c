@@ -174,7 +174,7 @@ static int ordered_begin_epoch(struct ordered *o, struct error *e)
         for (uint32_t i = first; i <= last && status == DELTAFS_OK; i++)
             if (!o->is_lost[i])
                 status = ordered_add_part(o, i, e);
-        o->epoch++;
+        o->epoch = o->is_by_key ? reader_next_epoch(o->reader, o->epoch + 1, o->end) : o->epoch + 1;
     } while (o->is_by_key && o->epoch < o->end && status == DELTAFS_OK);
     for (size_t i = 0; i < o->streams && status == DELTAFS_OK; i++) {
         struct window *w = &o->stream[i].scan.index_window;
@@ -232,6 +232,8 @@ int ordered_init(struct ordered *o, struct reader *r, uint64_t low, uint64_t hig
 
     *o = (struct ordered){.reader = r, .low = low, .high = high, .is_by_key = is_by_key, .limit = ordered_limit(r)};
     reader_epochs(r, epochs, &o->epoch, &o->end);
+    if (is_by_key)
+        o->epoch = reader_next_epoch(r, o->epoch, o->end);
     if (low > high)
         o->end = o->epoch;
     o->is_lost = calloc(partitions, 1);

@@ -60,6 +60,11 @@ void reader_epochs(const struct reader *r, const struct deltafs_range *range, ui
         *end = *first;
 }
 
+uint32_t reader_next_epoch(const struct reader *r, uint32_t epoch, uint32_t end)
+{
+    return r->skips_covered ? (uint32_t)manifest_uncovered(&r->manifest, epoch, end) : epoch;
+}
+
 int reader_replaced(const struct reader *r, struct error *e)
 {
     return error_set(e, DELTAFS_ERR_CHANGED,

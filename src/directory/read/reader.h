@@ -34,6 +34,7 @@ struct reader {
     uint64_t clock;
     int is_scanning;    /* a scan's function is being called: the partition that it scans must stay open */
     uint32_t iterators; /* that are open: all partitions stay open */
+    int skips_covered;  /* lookups, and scans by key, leave out epochs that another one of those asked for covers */
     struct team *team;
     struct lookup_scratch *scratch;
     struct leaf_cache *leaves;
@@ -54,6 +55,9 @@ int reader_keep(struct reader *r, uint32_t n, struct error *e);
 
 /* The part of the range in epoch numbers: *first <= number < *end. */
 void reader_epochs(const struct reader *r, const struct deltafs_range *range, uint32_t *first, uint32_t *end);
+
+/* The first epoch from `epoch` on that is to be read, of those before `end`; `end` if there is no more. */
+uint32_t reader_next_epoch(const struct reader *r, uint32_t epoch, uint32_t end);
 
 /* Another directory is at the path by now: sets *e to DELTAFS_ERR_CHANGED, and returns that. */
 int reader_replaced(const struct reader *r, struct error *e);

@@ -1,3 +1,4 @@
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include "directory/read/lookup.h"
@@ -54,8 +55,13 @@ void reader_close(struct reader *r)
 /* Whether the manifest `now` goes on where `m` ended. */
 static int reader_is_continued(const struct manifest *m, const struct manifest *now)
 {
-    return now->epoch_count >= m->epoch_count &&
-           (m->epoch_count == 0 || memcmp(now->epoch, m->epoch, m->epoch_count * sizeof *m->epoch) == 0);
+    uint64_t i = 0;
+
+    /* Epochs may be covered by now. */
+    while (i < m->epoch_count && i < now->epoch_count &&
+           memcmp(&now->epoch[i], &m->epoch[i], offsetof(struct manifest_epoch, covers)) == 0)
+        i++;
+    return i == m->epoch_count;
 }
 
 int reader_refresh(struct reader *r, struct error *e)

@@ -140,6 +140,8 @@ DELTAFS_PRIVATE const struct partitioner *deltafs_private_writer_partitioner(con
 DELTAFS_PRIVATE int deltafs_private_writer_can_end(struct writer *w);
 /* End the epoch; `label` is what it is to be committed with. */
 DELTAFS_PRIVATE void deltafs_private_writer_end(struct writer *w, uint64_t label);
+/* The epoch that is to be committed next covers so many before it: see manifest_epoch. */
+DELTAFS_PRIVATE void deltafs_private_writer_cover(struct writer *w, uint32_t epochs);
 /* Whether an epoch has ended that is neither kept nor discarded yet, and its label. */
 DELTAFS_PRIVATE int deltafs_private_writer_is_ending(const struct writer *w, uint64_t *label);
 /* Whether wait_end would not wait. */

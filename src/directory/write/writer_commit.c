@@ -107,6 +107,11 @@ void deltafs_private_writer_explain_label(const struct writer *w, uint64_t recor
 
 /* ---- Lines ---- */
 
+void deltafs_private_writer_cover(struct writer *w, uint32_t epochs)
+{
+    w->covers = epochs;
+}
+
 /* Whether an epoch is committed is not known. */
 static int writer_mark_unknown(const struct writer *w, const char *more, struct error *e)
 {
@@ -178,7 +183,7 @@ int deltafs_private_writer_commit(struct writer *w, const struct writer_totals *
                                   struct error *e)
 {
     uint64_t label = w->ending.label;
-    struct manifest_epoch epoch = {label, totals->records, totals->bytes_raw, totals->bytes_stored};
+    struct manifest_epoch epoch = {label, totals->records, totals->bytes_raw, totals->bytes_stored, w->covers, 0};
     struct lease_epoch next = {w->epoch, label, totals->records, totals->bytes_stored};
 
     *is_commit_unknown = 0;

@@ -388,6 +388,7 @@ void deltafs_private_writer_keep(struct writer *w)
         partition_writer_keep(&w->part[i]);
     values_keep(&w->values);
     w->epoch++;
+    w->covers = 0;
     w->is_ending = 0;
     w->has_label = 1;
     w->last_label = w->ending.label;
@@ -400,6 +401,7 @@ void deltafs_private_writer_discard(struct writer *w, int is_commit_unknown, con
     if (w->is_ending) /* what follows is again by the pivots that are stored */
         w->now = w->ending.by;
     w->is_ending = 0;
+    w->covers = 0;
     sample_clear(&w->sample);
     hold_begin(&w->hold);
     if (w->queue) {

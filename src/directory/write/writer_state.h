@@ -40,6 +40,7 @@ struct writer {
     uint64_t hold_room;       /* bytes of them */
     int has_own;              /* its pivots are not in the manifest yet; only where the lease is */
     uint32_t epoch;           /* the first that is not committed */
+    uint32_t covers;          /* so many epochs before it */
     uint32_t stamp;           /* where epochs are compacted: that of the records that are put */
     int has_label;
     uint64_t last_label;
