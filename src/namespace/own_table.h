@@ -19,8 +19,8 @@ struct own_table {
     int has_journal;      /* commits may go there */
     int has_failed;       /* what is in the directories is not what is committed */
     uint32_t epochs_left; /* so many more of the table cannot be too many: own_table_merge */
-    int is_memory_full;
-    uint64_t full_label; /* epochs up to this one were made when the memory was full */
+    int is_memory_full, was_memory_full; /* at this epoch, and at the last one */
+    uint64_t full_label;                 /* epochs up to this one stay for other writers */
     struct journal journal;
 };
 

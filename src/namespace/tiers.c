@@ -8,8 +8,8 @@
  * Which: the longest row of epochs at the end of which the first has no more records than all others. So an epoch that
  * is written again comes into one that is at least twice as large. Large ones stay as they are: a lookup asks at most
  * EPOCHS_MOST others, and a merge does not take long. With 1,000 commits of 10,000 new names each record is written 3.2
- * times more, and a lookup asks 9 epochs on average. Who creates very many names does not wait for merges: epochs that
- * are made because the memory is full stay for those who commit later. */
+ * times more, and a lookup asks 9 epochs on average. Who creates very many names without a commit does not
+ * wait for merges: of epochs that were made because the memory was full, one after the other, none is merged here. */
 #include "directory/dir.h"
 #include "directory/read/reader.h"
 #include "namespace/all_records.h"
@@ -131,24 +131,15 @@ static int open_reader(const struct own_table *own, deltafs_dir **out, struct re
     return error_of_call(dir_reader(*out, "own_table_merge", NULL, reader, &of_reader), e);
 }
 
-void own_table_merge(struct own_table *own, uint64_t label)
+/* Merge, if there are too many. */
+static void merge_some(struct own_table *own, uint64_t label)
 {
     struct error e;
     struct row_epoch row[ROW_MOST];
     struct reader *reader;
     deltafs_dir *dir = NULL;
 
-    if (own->has_failed)
-        return;
-    if (own->epochs_left > 0 && !own->is_memory_full) {
-        own->epochs_left--;
-        return;
-    }
     own->epochs_left = EPOCHS_MOST;
-    if (own->is_memory_full) {
-        own->full_label = label;
-        return;
-    }
     if (open_reader(own, &dir, &reader, &e) == DELTAFS_OK) {
         const struct manifest *m = &reader->manifest;
         uint32_t n = read_row(m, stay_until(own), row), merged = choose(row, n);
@@ -158,4 +149,17 @@ void own_table_merge(struct own_table *own, uint64_t label)
         }
     }
     deltafs_close(dir);
+}
+
+void own_table_merge(struct own_table *own, uint64_t label)
+{
+    if (own->has_failed)
+        return;
+    if (own->is_memory_full && own->was_memory_full)
+        own->full_label = label;
+    own->was_memory_full = own->is_memory_full;
+    if (own->epochs_left > 0)
+        own->epochs_left--;
+    else if (!own->is_memory_full)
+        merge_some(own, label);
 }

@@ -343,11 +343,54 @@ static void damaged_epoch(void **state)
     free(bytes);
 }
 
+#define MANY 5000 /* names that are too many for a journal */
+
+/* Create so many more names. */
+static void create_more(deltafs_namespace *ns, unsigned *created)
+{
+    static char text[MANY][16];
+    const char *name[MANY];
+
+    for (unsigned i = 0; i < MANY; i++) {
+        snprintf(text[i], sizeof text[i], "%u", (*created)++);
+        name[i] = text[i];
+    }
+    CHECK_IS(deltafs_namespace_create_many(ns, "/", name, MANY, 0600), DELTAFS_OK);
+}
+
+/* Who commits often gets few epochs, also where the memory gets full meanwhile. Who only creates does not wait for
+ * merges. */
+static void full_memory(void **state)
+{
+    (void)state;
+    for (int commits = 0; commits < 2; commits++) {
+        const char *path = unit_path("full%d", commits);
+        deltafs_namespace *ns = new_ns(strrchr(path, '/') + 1);
+        char last[16];
+        unsigned created = 0, all, read;
+        for (int i = 0; i < 80; i++) {
+            create_more(ns, &created);
+            if (commits)
+                commit(ns);
+        }
+        close_ns(ns);
+        count_epochs(path, &all, &read);
+        CHECK(commits ? all > 80 && read <= EPOCHS_MOST : all == read && all > EPOCHS_MOST);
+        ns = open_ns(path, O_RDONLY);
+        for (unsigned i = 0; i < created; i += 997) {
+            snprintf(last, sizeof last, "/%u", i);
+            CHECK(has(ns, last));
+        }
+        CHECK(!has(ns, "/x"));
+        close_ns(ns);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(few_epochs), cmocka_unit_test(snapshots),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(few_epochs),     cmocka_unit_test(snapshots),
                                        cmocka_unit_test(several_layers), cmocka_unit_test(failing_merge),
-                                       cmocka_unit_test(damaged_epoch)};
+                                       cmocka_unit_test(damaged_epoch),  cmocka_unit_test(full_memory)};
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
