@@ -274,7 +274,7 @@ static int tables_add(struct tables *t, const char *path, uint64_t number, struc
     size_t place = place_of(t, number);
     struct table *table = tables_find(t, number);
 
-    if (table)
+    if (table && table->epochs.first <= table->limit && epochs.first <= epochs.last)
         table->is_layered |= table->epochs.first != epochs.first || table->limit != epochs.last;
     if (table && epochs.last > table->limit)
         table->limit = table->epochs.last = epochs.last;

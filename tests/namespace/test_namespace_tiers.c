@@ -213,6 +213,8 @@ static uint64_t count_records(const char *path, uint64_t first, uint64_t second)
         const struct layer_table table = {.number = number, .limit = limit[i]};
         CHECK_IS(layers_add_namespace(&layers, uuid, path, &e), DELTAFS_OK);
         CHECK_IS(layers_add_table(&layers, &table, &e), DELTAFS_OK);
+        if (i > 0)
+            CHECK_IS(layers_add_input(&layers, 0, &e), DELTAFS_OK);
     }
     CHECK_IS(tables_init(&t, &io, NULL, 0, &layers, NULL, &e), DELTAFS_OK);
     CHECK_IS(all_records_open(&a, &t, &e), DELTAFS_OK);
