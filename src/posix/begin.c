@@ -1,0 +1,54 @@
+#include "posix/begin.h"
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "posix/next.h"
+#include "posix/particles.h"
+#include "posix/posix_tree.h"
+#include "posix/route.h"
+
+/* Take KIND=POINT=TARGET. Returns an error number. */
+static int take_mount(struct mount *m, char *text)
+{
+    char *kind = strtok_r(text, "=", &text), *point = strtok_r(text, "=", &text);
+
+    if (!kind || !point || *point != '/' || !*text)
+        return EINVAL;
+    m->kind = strcmp(kind, "particles") == 0 ? MOUNT_PARTICLES : MOUNT_NAMESPACE;
+    m->point = point;
+    m->point_size = strlen(point);
+    m->target = text;
+    return m->kind == MOUNT_PARTICLES ? particles_create(m->target, &m->particles) : tree_create(m->target, &m->tree);
+}
+
+static void mounts_begin(void)
+{
+    const char *given = getenv("DELTAFS_POSIX");
+    char *text = given && *given ? strdup(given) : NULL, *rest = text;
+    int error = given && *given && !text ? ENOMEM : 0;
+
+    for (char *one; error == 0 && rest && mounts.count < MOUNTS_MAX && (one = strtok_r(NULL, "|", &rest));) {
+        error = take_mount(&mounts.mount[mounts.count], one);
+        mounts.count += error == 0;
+    }
+    if (error != 0) {
+        posix_say("DELTAFS_POSIX=%s: %s; start the program with 'deltafs run'", given, strerror(error));
+        next._exit(127);
+    }
+}
+
+static void begin(void)
+{
+    next_begin();
+    mounts_begin();
+    working_folder_set(NULL, NULL);
+}
+
+void posix_begin(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, begin);
+}

@@ -1,0 +1,298 @@
+/* Reading and writing. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/uio.h>
+#include "posix/begin.h"
+#include "posix/next.h"
+#include "posix/particles.h"
+#include "posix/posix_tree.h"
+#include "posix/undeclared.h"
+
+/* ---- Reading ---- */
+
+#define AT_OFFSET ((off_t)-1) /* at the file's offset, which moves on */
+
+/* Read from a file whose memfd has not all. */
+static ssize_t read_some(struct file *f, int fd, void *bytes, size_t size, off_t at)
+{
+    off_t from = at == AT_OFFSET ? next.lseek(fd, 0, SEEK_CUR) : at;
+    ssize_t got = from < 0 ? -1 : file_read_at(f, fd, bytes, size, (uint64_t)from);
+
+    if (at == AT_OFFSET && got > 0)
+        next.lseek(fd, from + got, SEEK_SET);
+    return got;
+}
+
+static ssize_t read_inside(int fd, void *bytes, size_t size, off_t at)
+{
+    struct file *f = file_get(fd);
+    ssize_t got;
+
+    pthread_mutex_lock(&f->lock);
+    if (f->kind == FILE_FOLDER)
+        got = posix_result(EISDIR);
+    else if ((f->flags & O_ACCMODE) == O_WRONLY || (f->flags & O_PATH))
+        got = posix_result(EBADF);
+    else if (f->has_all)
+        got = at == AT_OFFSET ? next.read(fd, bytes, size) : next.pread(fd, bytes, size, at);
+    else
+        got = read_some(f, fd, bytes, size, at);
+    pthread_mutex_unlock(&f->lock);
+    file_put(f);
+    return got;
+}
+
+CALL ssize_t read(int fd, void *bytes, size_t size)
+{
+    posix_begin();
+    return file_is_ours(fd) ? read_inside(fd, bytes, size, AT_OFFSET) : next.read(fd, bytes, size);
+}
+
+CALL ssize_t pread(int fd, void *bytes, size_t size, off_t at)
+{
+    posix_begin();
+    if (!file_is_ours(fd))
+        return next.pread(fd, bytes, size, at);
+    return at < 0 ? posix_result(EINVAL) : read_inside(fd, bytes, size, at);
+}
+CALL_ALIAS(pread64, pread);
+
+CALL ssize_t __read_chk(int fd, void *bytes, size_t size, size_t room)
+{
+    if (size > room)
+        abort();
+    return read(fd, bytes, size);
+}
+
+CALL ssize_t __pread_chk(int fd, void *bytes, size_t size, off_t at, size_t room)
+{
+    if (size > room)
+        abort();
+    return pread(fd, bytes, size, at);
+}
+CALL_ALIAS(__pread64_chk, __pread_chk);
+
+/* ---- Writing ---- */
+
+static ssize_t write_bytes(struct file *f, int fd, const void *bytes, size_t size, off_t at)
+{
+    ssize_t put = at == AT_OFFSET ? next.write(fd, bytes, size) : next.pwrite(fd, bytes, size, at);
+    off_t end = put <= 0 ? 0 : at == AT_OFFSET ? next.lseek(fd, 0, SEEK_CUR) : at + put;
+    int error = put <= 0 ? 0 : file_note_written(f, fd, (uint64_t)(end - put), (uint64_t)end);
+
+    return error == 0 ? put : posix_result(error);
+}
+
+static ssize_t write_inside(int fd, const void *bytes, size_t size, off_t at)
+{
+    struct file *f = file_get(fd);
+    ssize_t put;
+
+    pthread_mutex_lock(&f->lock);
+    if (f->kind == FILE_FOLDER || (f->flags & O_ACCMODE) == O_RDONLY || (f->flags & O_PATH))
+        put = posix_result(EBADF);
+    else if (f->kind == FILE_PARTICLE)
+        put = particles_write(f, bytes, size);
+    else
+        put = write_bytes(f, fd, bytes, size, at);
+    pthread_mutex_unlock(&f->lock);
+    file_put(f);
+    return put;
+}
+
+CALL ssize_t write(int fd, const void *bytes, size_t size)
+{
+    posix_begin();
+    return file_is_ours(fd) ? write_inside(fd, bytes, size, AT_OFFSET) : next.write(fd, bytes, size);
+}
+
+CALL ssize_t pwrite(int fd, const void *bytes, size_t size, off_t at)
+{
+    posix_begin();
+    if (!file_is_ours(fd))
+        return next.pwrite(fd, bytes, size, at);
+    return at < 0 ? posix_result(EINVAL) : write_inside(fd, bytes, size, at);
+}
+CALL_ALIAS(pwrite64, pwrite);
+
+/* ---- Several pieces ---- */
+
+/* One after the other, until one is not complete. */
+static ssize_t each_piece(int fd, const struct iovec *piece, int n, off_t at, int is_write)
+{
+    ssize_t sum = 0;
+
+    for (int i = 0; i < n; i++) {
+        off_t from = at == AT_OFFSET ? at : at + sum;
+        ssize_t one = is_write ? write_inside(fd, piece[i].iov_base, piece[i].iov_len, from)
+                               : read_inside(fd, piece[i].iov_base, piece[i].iov_len, from);
+        if (one < 0)
+            return sum > 0 ? sum : one;
+        sum += one;
+        if ((size_t)one < piece[i].iov_len)
+            break;
+    }
+    return sum;
+}
+
+CALL ssize_t readv(int fd, const struct iovec *piece, int n)
+{
+    posix_begin();
+    return file_is_ours(fd) ? each_piece(fd, piece, n, AT_OFFSET, 0) : next.readv(fd, piece, n);
+}
+
+CALL ssize_t writev(int fd, const struct iovec *piece, int n)
+{
+    posix_begin();
+    return file_is_ours(fd) ? each_piece(fd, piece, n, AT_OFFSET, 1) : next.writev(fd, piece, n);
+}
+
+CALL ssize_t preadv(int fd, const struct iovec *piece, int n, off_t at)
+{
+    posix_begin();
+    return file_is_ours(fd) ? each_piece(fd, piece, n, at, 0) : next.preadv(fd, piece, n, at);
+}
+CALL_ALIAS(preadv64, preadv);
+
+CALL ssize_t pwritev(int fd, const struct iovec *piece, int n, off_t at)
+{
+    posix_begin();
+    return file_is_ours(fd) ? each_piece(fd, piece, n, at, 1) : next.pwritev(fd, piece, n, at);
+}
+CALL_ALIAS(pwritev64, pwritev);
+
+/* ---- From one descriptor to another ---- */
+
+/* Whether the kernel finds all bytes of a descriptor. */
+static int kernel_has_all(int fd)
+{
+    struct file *f = file_get(fd);
+    int has_all = !f || f->has_all;
+
+    file_put(f);
+    return has_all;
+}
+
+/* The kernel has put `size` bytes into a file at `at`, or up to its offset. */
+static ssize_t note_copied(int fd, ssize_t size, off_t at)
+{
+    struct file *f = size > 0 ? file_get(fd) : NULL;
+    int error = 0;
+
+    if (f) {
+        pthread_mutex_lock(&f->lock);
+        at = at == AT_OFFSET ? next.lseek(fd, 0, SEEK_CUR) - size : at;
+        error = file_note_written(f, fd, (uint64_t)at, (uint64_t)(at + size));
+        pthread_mutex_unlock(&f->lock);
+    }
+    file_put(f);
+    return error == 0 ? size : posix_result(error);
+}
+
+/* Programs read and write after these errors. */
+CALL ssize_t copy_file_range(int from, off_t *from_at, int to, off_t *to_at, size_t size, unsigned flags)
+{
+    off_t at = to_at ? *to_at : AT_OFFSET;
+
+    posix_begin();
+    if (!kernel_has_all(from))
+        return posix_result(EXDEV);
+    return note_copied(to, next.copy_file_range(from, from_at, to, to_at, size, flags), at);
+}
+
+CALL ssize_t sendfile(int to, int from, off_t *from_at, size_t size)
+{
+    posix_begin();
+    if (!kernel_has_all(from))
+        return posix_result(EINVAL);
+    return note_copied(to, next.sendfile(to, from, from_at, size), AT_OFFSET);
+}
+CALL_ALIAS(sendfile64, sendfile);
+
+CALL ssize_t splice(int from, off_t *from_at, int to, off_t *to_at, size_t size, unsigned flags)
+{
+    posix_begin();
+    if (file_is_ours(from) || file_is_ours(to))
+        return posix_result(EINVAL);
+    return next.splice(from, from_at, to, to_at, size, flags);
+}
+
+/* ---- Offset and size ---- */
+
+static off_t seek_inside(int fd, off_t offset, int whence)
+{
+    struct file *f = file_get(fd);
+    struct stat now;
+    off_t at;
+
+    /* A memfd that has not all has holes that the file has not. */
+    if ((whence == SEEK_DATA || whence == SEEK_HOLE) && f->kind == FILE_TREE && !f->has_all) {
+        at = next.fstat(fd, &now) != 0             ? -1
+             : offset < 0 || offset >= now.st_size ? posix_result(ENXIO)
+             : whence == SEEK_DATA                 ? offset
+                                                   : now.st_size;
+        at = at < 0 ? at : next.lseek(fd, at, SEEK_SET);
+    } else {
+        at = next.lseek(fd, offset, whence);
+    }
+    file_put(f);
+    return at;
+}
+
+CALL off_t lseek(int fd, off_t offset, int whence)
+{
+    posix_begin();
+    return file_is_ours(fd) ? seek_inside(fd, offset, whence) : next.lseek(fd, offset, whence);
+}
+CALL_ALIAS(lseek64, lseek);
+
+static int truncate_inside(int fd, off_t size)
+{
+    struct file *f = file_get(fd);
+    int result;
+
+    pthread_mutex_lock(&f->lock);
+    if (f->kind != FILE_TREE || (f->flags & O_ACCMODE) == O_RDONLY || (f->flags & O_PATH) || size < 0)
+        result = posix_result(EINVAL);
+    else
+        result = next.ftruncate(fd, size);
+    if (result == 0)
+        result = posix_result(file_note_truncated(f, fd, (uint64_t)size));
+    pthread_mutex_unlock(&f->lock);
+    file_put(f);
+    return result;
+}
+
+CALL int ftruncate(int fd, off_t size)
+{
+    posix_begin();
+    return file_is_ours(fd) ? truncate_inside(fd, size) : next.ftruncate(fd, size);
+}
+CALL_ALIAS(ftruncate64, ftruncate);
+
+/* ---- Durability ---- */
+
+static int sync_inside(int fd)
+{
+    struct file *f = file_get(fd);
+
+    pthread_mutex_lock(&f->lock);
+    int error = f->mount->kind == MOUNT_PARTICLES ? particles_sync(f) : file_sync(f, fd);
+    pthread_mutex_unlock(&f->lock);
+    file_put(f);
+    return posix_result(error);
+}
+
+CALL int fsync(int fd)
+{
+    posix_begin();
+    return file_is_ours(fd) ? sync_inside(fd) : next.fsync(fd);
+}
+
+CALL int fdatasync(int fd)
+{
+    posix_begin();
+    return file_is_ours(fd) ? sync_inside(fd) : next.fdatasync(fd);
+}

@@ -1,0 +1,343 @@
+/* Names: what creates, removes and renames them, and the working directory. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "posix/begin.h"
+#include "posix/next.h"
+#include "posix/particles.h"
+#include "posix/posix_tree.h"
+#include "posix/route.h"
+
+/* Begin to change names of a namespace; those of a directory of particles are records. */
+static int names_begin(const struct mount *m, deltafs_namespace **ns)
+{
+    return m->kind == MOUNT_PARTICLES ? EPERM : tree_begin(m->tree, 1, ns);
+}
+
+/* ---- Creating ---- */
+
+static int make_folder(const struct route *r, mode_t mode)
+{
+    deltafs_namespace *ns;
+    mode_t mask = umask(0);
+    int error = names_begin(r->mount, &ns);
+
+    umask(mask);
+    return error == 0 ? tree_end(r->mount->tree, deltafs_namespace_mkdir(ns, r->path, mode & 07777 & ~mask)) : error;
+}
+
+CALL int mkdirat(int folder, const char *path, mode_t mode)
+{
+    struct route r;
+
+    posix_begin();
+    return route_find(&r, folder, path) ? posix_result(make_folder(&r, mode)) : next.mkdirat(r.folder, r.path, mode);
+}
+
+CALL int mkdir(const char *path, mode_t mode)
+{
+    return mkdirat(AT_FDCWD, path, mode);
+}
+
+static int make_link(const char *target, const struct route *r)
+{
+    deltafs_namespace *ns;
+    int error = names_begin(r->mount, &ns);
+
+    return error == 0 ? tree_end(r->mount->tree, deltafs_namespace_symlink(ns, target, r->path)) : error;
+}
+
+CALL int symlinkat(const char *target, int folder, const char *path)
+{
+    struct route r;
+
+    posix_begin();
+    return route_find(&r, folder, path) ? posix_result(make_link(target, &r))
+                                        : next.symlinkat(target, r.folder, r.path);
+}
+
+CALL int symlink(const char *target, const char *path)
+{
+    return symlinkat(target, AT_FDCWD, path);
+}
+
+/* There are no hard links: programs then copy. */
+CALL int linkat(int from_folder, const char *from, int to_folder, const char *to, int flags)
+{
+    struct route a, b;
+
+    posix_begin();
+    int is_in = route_find(&a, from_folder, from), is_to = route_find(&b, to_folder, to);
+    if (is_in || is_to)
+        return posix_result(is_in && is_to && a.mount == b.mount ? EPERM : EXDEV);
+    return next.linkat(a.folder, a.path, b.folder, b.path, flags);
+}
+
+CALL int link(const char *from, const char *to)
+{
+    return linkat(AT_FDCWD, from, AT_FDCWD, to, 0);
+}
+
+/* ---- Links ---- */
+
+static int read_link(const struct route *r, char *target, size_t room, size_t *size)
+{
+    deltafs_namespace *ns;
+
+    if (r->mount->kind == MOUNT_PARTICLES)
+        return EINVAL;
+    int error = tree_begin(r->mount->tree, 0, &ns);
+    return error == 0 ? tree_end(r->mount->tree, deltafs_namespace_readlink(ns, r->path, target, room, size)) : error;
+}
+
+CALL ssize_t readlinkat(int folder, const char *path, char *target, size_t room)
+{
+    struct route r;
+    size_t size = 0;
+
+    posix_begin();
+    if (!route_find(&r, folder, path))
+        return next.readlinkat(r.folder, r.path, target, room);
+    int error = read_link(&r, target, room, &size);
+    return error == 0 ? (ssize_t)(size < room ? size : room) : posix_result(error);
+}
+
+CALL ssize_t readlink(const char *path, char *target, size_t room)
+{
+    return readlinkat(AT_FDCWD, path, target, room);
+}
+
+/* ---- Removing ---- */
+
+/* Files that are open and have lost their name. */
+static int note_removed(struct file *f, int fd, void *stat)
+{
+    const struct stat *removed = stat;
+
+    (void)fd;
+    if (f->kind == FILE_TREE && f->st.st_ino == removed->st_ino && f->st.st_dev == removed->st_dev)
+        f->is_removed = 1;
+    return 0;
+}
+
+/* A file that is open, and not all in its memfd, is read from the namespace later, so its handle there stays open. */
+static int keep_bytes(struct file *f, int fd, void *stat)
+{
+    const struct stat *removed = stat;
+    char byte;
+
+    if (f->kind == FILE_TREE && f->st.st_ino == removed->st_ino && f->st.st_dev == removed->st_dev && !f->has_all)
+        file_read_at(f, fd, &byte, 1, 0);
+    return 0;
+}
+
+static int remove_name(const struct route *r, int is_folder)
+{
+    deltafs_namespace *ns;
+    struct stat st = {.st_ino = 0};
+
+    if (!is_folder && r->mount->kind == MOUNT_NAMESPACE && tree_stat(r->mount, r->path, AT_SYMLINK_NOFOLLOW, &st) == 0)
+        file_each(keep_bytes, &st);
+    int error = names_begin(r->mount, &ns);
+    if (error != 0)
+        return error;
+    error = tree_end(r->mount->tree,
+                     is_folder ? deltafs_namespace_rmdir(ns, r->path) : deltafs_namespace_unlink(ns, r->path));
+    if (error == 0 && st.st_ino != 0)
+        file_each(note_removed, &st);
+    return error;
+}
+
+CALL int unlinkat(int folder, const char *path, int flags)
+{
+    struct route r;
+
+    posix_begin();
+    return route_find(&r, folder, path) ? posix_result(remove_name(&r, flags & AT_REMOVEDIR))
+                                        : next.unlinkat(r.folder, r.path, flags);
+}
+
+CALL int unlink(const char *path)
+{
+    return unlinkat(AT_FDCWD, path, 0);
+}
+
+CALL int rmdir(const char *path)
+{
+    return unlinkat(AT_FDCWD, path, AT_REMOVEDIR);
+}
+
+CALL int remove(const char *path)
+{
+    struct stat st;
+
+    if (fstatat(AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) != 0)
+        return -1;
+    return unlinkat(AT_FDCWD, path, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0);
+}
+
+/* ---- Renaming ---- */
+
+struct renaming {
+    struct stat from, to; /* st_ino 0: not there */
+    const char *old, *new;
+};
+
+/* Open files keep their names. */
+static int note_renamed(struct file *f, int fd, void *renaming)
+{
+    const struct renaming *n = renaming;
+    size_t old = strlen(n->old);
+    char *path = NULL;
+
+    (void)fd;
+    if (f->st.st_dev != n->from.st_dev)
+        return 0;
+    if (f->kind == FILE_TREE && n->to.st_ino != 0 && f->st.st_ino == n->to.st_ino)
+        f->is_removed = 1;
+    if (strncmp(f->path, n->old, old) != 0 || (f->path[old] != '/' && f->path[old] != '\0'))
+        return 0;
+    if (asprintf(&path, "%s%s", n->new, f->path + old) < 0)
+        return ENOMEM;
+    free(f->path);
+    f->path = path;
+    return 0;
+}
+
+static int rename_inside(const struct route *a, const struct route *b, unsigned flags)
+{
+    struct renaming n = {.old = a->path, .new = b->path};
+    deltafs_namespace *ns;
+
+    int error = tree_stat(a->mount, a->path, AT_SYMLINK_NOFOLLOW, &n.from);
+    if (error != 0)
+        return error;
+    int has_to = tree_stat(b->mount, b->path, AT_SYMLINK_NOFOLLOW, &n.to) == 0;
+    n.to.st_ino = has_to ? n.to.st_ino : 0;
+    if (flags & RENAME_NOREPLACE && has_to)
+        return EEXIST;
+    if (has_to)
+        file_each(keep_bytes, &n.to);
+    error = names_begin(a->mount, &ns);
+    if (error == 0)
+        error = tree_end(a->mount->tree, deltafs_namespace_rename(ns, a->path, b->path));
+    return error == 0 ? file_each(note_renamed, &n) : error;
+}
+
+CALL int renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags)
+{
+    struct route a, b;
+
+    posix_begin();
+    int is_in = route_find(&a, from_folder, from), is_to = route_find(&b, to_folder, to);
+    if (!is_in && !is_to)
+        return next.renameat2(a.folder, a.path, b.folder, b.path, flags);
+    if (a.mount != b.mount)
+        return posix_result(EXDEV);
+    if (flags & ~(unsigned)RENAME_NOREPLACE)
+        return posix_result(EINVAL);
+    return posix_result(a.mount->kind == MOUNT_PARTICLES ? EPERM : rename_inside(&a, &b, flags));
+}
+
+CALL int renameat(int from_folder, const char *from, int to_folder, const char *to)
+{
+    return renameat2(from_folder, from, to_folder, to, 0);
+}
+
+CALL int rename(const char *from, const char *to)
+{
+    return renameat2(AT_FDCWD, from, AT_FDCWD, to, 0);
+}
+
+/* ---- Size ---- */
+
+static int truncate_path(const struct route *r, off_t size)
+{
+    deltafs_namespace *ns;
+
+    if (size < 0)
+        return EINVAL;
+    int error = names_begin(r->mount, &ns);
+    return error == 0 ? tree_end(r->mount->tree, deltafs_namespace_truncate(ns, r->path, (uint64_t)size)) : error;
+}
+
+CALL int truncate(const char *path, off_t size)
+{
+    struct route r;
+
+    posix_begin();
+    return route_find(&r, AT_FDCWD, path) ? posix_result(truncate_path(&r, size)) : next.truncate(r.path, size);
+}
+CALL_ALIAS(truncate64, truncate);
+
+/* ---- The working directory ---- */
+
+/* Go to a path in a mount. */
+static int go_inside(struct mount *m, const char *path)
+{
+    struct stat st;
+    int error = m->kind == MOUNT_PARTICLES ? particles_stat(m, path, &st) : tree_stat(m, path, 0, &st);
+
+    if (error == 0 && !S_ISDIR(st.st_mode))
+        error = ENOTDIR;
+    return error == 0 ? working_folder_set(m, path) : error;
+}
+
+CALL int chdir(const char *path)
+{
+    struct route r;
+
+    posix_begin();
+    if (route_find(&r, AT_FDCWD, path))
+        return posix_result(go_inside(r.mount, r.path));
+    int result = next.chdir(r.path);
+    if (result == 0)
+        working_folder_set(NULL, NULL);
+    return result;
+}
+
+CALL int fchdir(int fd)
+{
+    posix_begin();
+    struct file *f = file_get(fd);
+    int result = f ? posix_result(go_inside(f->mount, f->path)) : next.fchdir(fd);
+    if (!f && result == 0)
+        working_folder_set(NULL, NULL);
+    file_put(f);
+    return result;
+}
+
+/* The path of the working directory in a mount, as getcwd gives it: in `path`, or on the heap. */
+static char *give_working_folder(const struct mount *m, const char *within, char *path, size_t room)
+{
+    size_t size = strlen(within), n = size == 1 ? 0 : size; /* "/" is the mount point */
+
+    n -= n > 0 && within[n - 1] == '/';
+    size_t need = m->point_size + n + 1;
+    if (path && room < need) {
+        errno = room == 0 ? EINVAL : ERANGE;
+        return NULL;
+    }
+    path = path ? path : malloc(room > need ? room : need);
+    if (!path)
+        return NULL;
+    memcpy(path, m->point, m->point_size);
+    memcpy(path + m->point_size, within, n);
+    path[need - 1] = '\0';
+    return path;
+}
+
+CALL char *getcwd(char *path, size_t room)
+{
+    const char *within;
+
+    posix_begin();
+    const struct mount *m = working_folder(&within);
+    return m ? give_working_folder(m, within, path, room) : next.getcwd(path, room);
+}
+
+CALL char *get_current_dir_name(void)
+{
+    return getcwd(NULL, 0);
+}

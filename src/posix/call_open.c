@@ -1,0 +1,172 @@
+/* Opening, closing and copying descriptors. */
+#include <errno.h>
+#include <stdarg.h>
+#include "posix/begin.h"
+#include "posix/next.h"
+#include "posix/particles.h"
+#include "posix/posix_tree.h"
+#include "posix/route.h"
+#include "posix/undeclared.h"
+
+static int open_inside(const struct route *r, int flags, mode_t mode)
+{
+    int fd, error = r->mount->kind == MOUNT_PARTICLES ? particles_open(r->mount, r->path, flags, &fd)
+                                                      : tree_open(r->mount, r->path, flags, mode, &fd);
+
+    return error == 0 ? fd : posix_result(error);
+}
+
+static int open_call(int folder, const char *path, int flags, mode_t mode)
+{
+    struct route r;
+
+    posix_begin();
+    if (!route_find(&r, folder, path))
+        return next.openat(r.folder, r.path, flags, mode);
+    return open_inside(&r, flags, mode);
+}
+
+/* The mode is there only if a file can be created. */
+#define OPEN_MODE(flags, mode)                                                                                         \
+    mode_t mode = 0;                                                                                                   \
+    if ((flags) & (O_CREAT | __O_TMPFILE)) {                                                                           \
+        va_list list;                                                                                                  \
+        va_start(list, flags);                                                                                         \
+        mode = va_arg(list, mode_t);                                                                                   \
+        va_end(list);                                                                                                  \
+    }
+
+CALL int open(const char *path, int flags, ...)
+{
+    OPEN_MODE(flags, mode)
+    return open_call(AT_FDCWD, path, flags, mode);
+}
+CALL_ALIAS(open64, open);
+
+CALL int openat(int folder, const char *path, int flags, ...)
+{
+    OPEN_MODE(flags, mode)
+    return open_call(folder, path, flags, mode);
+}
+CALL_ALIAS(openat64, openat);
+
+CALL int creat(const char *path, mode_t mode)
+{
+    return open_call(AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC, mode);
+}
+CALL_ALIAS(creat64, creat);
+
+/* What programs that were built with _FORTIFY_SOURCE call if the flags are not known to the compiler. */
+CALL int __open_2(const char *path, int flags)
+{
+    return open_call(AT_FDCWD, path, flags, 0);
+}
+CALL_ALIAS(__open64_2, __open_2);
+
+CALL int __openat_2(int folder, const char *path, int flags)
+{
+    return open_call(folder, path, flags, 0);
+}
+CALL_ALIAS(__openat64_2, __openat_2);
+
+CALL int close(int fd)
+{
+    posix_begin();
+    int error = file_forget(fd);
+    int result = next.close(fd);
+
+    return error != 0 ? posix_result(error) : result;
+}
+
+/* ---- Copies ---- */
+
+/* A descriptor is a copy of another by now. */
+static int note_copy(int from, int to)
+{
+    struct file *f = to >= 0 ? file_get(from) : NULL;
+    int error = f ? file_set(f, to) : 0;
+
+    file_put(f);
+    if (error == 0)
+        return to;
+    next.close(to);
+    return posix_result(error);
+}
+
+CALL int dup(int fd)
+{
+    posix_begin();
+    return note_copy(fd, next.dup(fd));
+}
+
+static int dup_to(int from, int to, int flags)
+{
+    posix_begin();
+    if (from == to || (!file_is_ours(from) && !file_is_ours(to)))
+        return next.dup3(from, to, flags);
+    struct file *f = file_get(from);
+    int error = fcntl(from, F_GETFD) < 0 ? errno : file_forget(to);
+    file_put(f);
+    int fd = error == EBADF ? posix_result(error) : next.dup3(from, to, flags);
+    return note_copy(from, fd);
+}
+
+CALL int dup2(int from, int to)
+{
+    posix_begin();
+    return from == to ? next.dup2(from, to) : dup_to(from, to, 0);
+}
+
+CALL int dup3(int from, int to, int flags)
+{
+    return dup_to(from, to, flags);
+}
+
+static int fcntl_inside(int fd, int command, void *argument)
+{
+    struct file *f = file_get(fd);
+    int result;
+
+    switch (command) {
+    case F_DUPFD:
+    case F_DUPFD_CLOEXEC:
+        file_put(f);
+        return note_copy(fd, next.fcntl(fd, command, argument));
+    case F_GETFL:
+        result = next.fcntl(fd, command, argument);
+        result = result < 0 ? result
+                            : (result & ~(O_ACCMODE | O_LARGEFILE)) | (f->flags & (O_ACCMODE | O_DIRECTORY | O_PATH));
+        break;
+    default: /* locks of the memfd are locks between the processes that have inherited it */
+        result = next.fcntl(fd, command, argument);
+    }
+    file_put(f);
+    return result;
+}
+
+CALL int fcntl(int fd, int command, ...)
+{
+    va_list list;
+
+    posix_begin();
+    va_start(list, command);
+    void *argument = va_arg(list, void *);
+    va_end(list);
+    return file_is_ours(fd) ? fcntl_inside(fd, command, argument) : next.fcntl(fd, command, argument);
+}
+CALL_ALIAS(fcntl64, fcntl);
+
+CALL int close_range(unsigned first, unsigned last, int flags)
+{
+    posix_begin();
+    if (!((unsigned)flags & CLOSE_RANGE_CLOEXEC))
+        file_forget_range(first, last);
+    return next.close_range(first, last, flags);
+}
+
+CALL void closefrom(int first)
+{
+    posix_begin();
+    file_forget_range(first < 0 ? 0 : (unsigned)first, UINT_MAX);
+    next.closefrom(first);
+}

@@ -1,0 +1,57 @@
+/* Processes: fork, and their end. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include "posix/begin.h"
+#include "posix/next.h"
+#include "posix/posix_tree.h"
+
+static void before_fork(void)
+{
+    trees_before_fork();
+}
+
+static void after_fork(void)
+{
+    trees_after_fork(0);
+}
+
+static void after_fork_in_child(void)
+{
+    trees_after_fork(1);
+}
+
+__attribute__((constructor)) static void process_begins(void)
+{
+    posix_begin();
+    if (mounts.count > 0)
+        pthread_atfork(before_fork, after_fork, after_fork_in_child);
+}
+
+__attribute__((destructor)) static void process_ends(void)
+{
+    int error = mounts.count > 0 ? trees_end() : 0;
+
+    if (error != 0)
+        posix_say("files that were open at the end of the program: %s", strerror(error));
+}
+
+/* A child of vfork may not do what this library does. */
+CALL pid_t vfork(void)
+{
+    return fork();
+}
+
+CALL void _exit(int status)
+{
+    posix_begin();
+    if (mounts.count > 0)
+        trees_end();
+    next._exit(status);
+    __builtin_unreachable();
+}
+
+CALL void _Exit(int status)
+{
+    _exit(status);
+}

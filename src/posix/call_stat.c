@@ -1,0 +1,376 @@
+/* Attributes. */
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <sys/time.h>
+#include <utime.h>
+#include "posix/begin.h"
+#include "posix/next.h"
+#include "posix/particles.h"
+#include "posix/posix_tree.h"
+#include "posix/route.h"
+#include "posix/undeclared.h"
+
+static int stat_route(const struct route *r, int flags, struct stat *out)
+{
+    return r->mount->kind == MOUNT_PARTICLES ? particles_stat(r->mount, r->path, out)
+                                             : tree_stat(r->mount, r->path, flags, out);
+}
+
+/* The attributes of an open file; EBADF if it is none of a mount. */
+static int stat_descriptor(int fd, struct stat *out)
+{
+    struct file *f = file_get(fd);
+    int error = f ? file_stat(f, fd, out) : EBADF;
+
+    file_put(f);
+    return error;
+}
+
+CALL int fstatat(int folder, const char *path, struct stat *out, int flags)
+{
+    struct route r;
+
+    posix_begin();
+    if ((flags & AT_EMPTY_PATH) && path_is_empty(path) && file_is_ours(folder))
+        return posix_result(stat_descriptor(folder, out));
+    if (!route_find(&r, folder, path))
+        return next.fstatat(r.folder, r.path, out, flags);
+    return posix_result(stat_route(&r, flags, out));
+}
+
+CALL int stat(const char *path, struct stat *out)
+{
+    return fstatat(AT_FDCWD, path, out, 0);
+}
+
+CALL int lstat(const char *path, struct stat *out)
+{
+    return fstatat(AT_FDCWD, path, out, AT_SYMLINK_NOFOLLOW);
+}
+
+CALL int fstat(int fd, struct stat *out)
+{
+    posix_begin();
+    return file_is_ours(fd) ? posix_result(stat_descriptor(fd, out)) : next.fstat(fd, out);
+}
+
+/* struct stat64 is struct stat here. */
+CALL int stat64(const char *path, struct stat64 *out)
+{
+    return stat(path, (struct stat *)(void *)out);
+}
+
+CALL int lstat64(const char *path, struct stat64 *out)
+{
+    return lstat(path, (struct stat *)(void *)out);
+}
+
+CALL int fstat64(int fd, struct stat64 *out)
+{
+    return fstat(fd, (struct stat *)(void *)out);
+}
+
+CALL int fstatat64(int folder, const char *path, struct stat64 *out, int flags)
+{
+    return fstatat(folder, path, (struct stat *)(void *)out, flags);
+}
+
+/* What programs call that were built with a C library before 2.33. The version is that of struct stat, which is one. */
+CALL int __xstat(int version, const char *path, struct stat *out)
+{
+    (void)version;
+    return stat(path, out);
+}
+CALL_ALIAS(__xstat64, __xstat);
+
+CALL int __lxstat(int version, const char *path, struct stat *out)
+{
+    (void)version;
+    return lstat(path, out);
+}
+CALL_ALIAS(__lxstat64, __lxstat);
+
+CALL int __fxstat(int version, int fd, struct stat *out)
+{
+    (void)version;
+    return fstat(fd, out);
+}
+CALL_ALIAS(__fxstat64, __fxstat);
+
+CALL int __fxstatat(int version, int folder, const char *path, struct stat *out, int flags)
+{
+    (void)version;
+    return fstatat(folder, path, out, flags);
+}
+CALL_ALIAS(__fxstatat64, __fxstatat);
+
+/* ---- statx ---- */
+
+static struct statx_timestamp statx_time(struct timespec t)
+{
+    return (struct statx_timestamp){.tv_sec = t.tv_sec, .tv_nsec = (uint32_t)t.tv_nsec};
+}
+
+static void statx_fill(const struct stat *s, struct statx *out)
+{
+    *out = (struct statx){.stx_mask = STATX_BASIC_STATS,
+                          .stx_blksize = (uint32_t)s->st_blksize,
+                          .stx_nlink = (uint32_t)s->st_nlink,
+                          .stx_uid = s->st_uid,
+                          .stx_gid = s->st_gid,
+                          .stx_mode = (uint16_t)s->st_mode,
+                          .stx_ino = s->st_ino,
+                          .stx_size = (uint64_t)s->st_size,
+                          .stx_blocks = (uint64_t)s->st_blocks,
+                          .stx_atime = statx_time(s->st_atim),
+                          .stx_ctime = statx_time(s->st_ctim),
+                          .stx_mtime = statx_time(s->st_mtim),
+                          .stx_dev_major = major(s->st_dev),
+                          .stx_dev_minor = minor(s->st_dev)};
+}
+
+CALL int statx(int folder, const char *path, int flags, unsigned mask, struct statx *out)
+{
+    struct route r;
+    struct stat s;
+
+    posix_begin();
+    int is_descriptor = path_is_empty(path) && (flags & AT_EMPTY_PATH) && file_is_ours(folder);
+    if (!is_descriptor && !route_find(&r, folder, path))
+        return next.statx(r.folder, r.path, flags, mask, out);
+    int error = is_descriptor ? stat_descriptor(folder, &s) : stat_route(&r, flags, &s);
+    if (error == 0)
+        statx_fill(&s, out);
+    return posix_result(error);
+}
+
+/* ---- Access ---- */
+
+/* The mode of a file in a namespace is shown, and not enforced; but nothing can be changed in a snapshot, and a file
+ * without a bit to execute it is no program. */
+static int access_route(const struct route *r, int mode, int flags)
+{
+    struct stat s;
+    int error = stat_route(r, flags, &s);
+
+    if (error == 0 && (mode & X_OK) && !S_ISDIR(s.st_mode) && (s.st_mode & 0111) == 0)
+        error = EACCES;
+    if (error == 0 && (mode & W_OK) && r->mount->kind == MOUNT_NAMESPACE && tree_is_snapshot(r->mount->tree))
+        error = EROFS;
+    return error;
+}
+
+CALL int faccessat(int folder, const char *path, int mode, int flags)
+{
+    struct route r;
+
+    posix_begin();
+    if (!route_find(&r, folder, path))
+        return next.faccessat(r.folder, r.path, mode, flags);
+    return posix_result(access_route(&r, mode, flags));
+}
+
+CALL int access(const char *path, int mode)
+{
+    return faccessat(AT_FDCWD, path, mode, 0);
+}
+
+CALL int eaccess(const char *path, int mode)
+{
+    return faccessat(AT_FDCWD, path, mode, AT_EACCESS);
+}
+CALL_ALIAS(euidaccess, eaccess);
+
+/* ---- Setting ---- */
+
+/* Set attributes of a path in a mount, or, if that is "", of an open file. */
+static int set_route(const struct route *r, int flags, const struct deltafs_namespace_attributes *a)
+{
+    deltafs_namespace *ns;
+
+    if (r->mount->kind == MOUNT_PARTICLES)
+        return EPERM;
+    int error = tree_begin(r->mount->tree, 1, &ns);
+    if (error != 0)
+        return error;
+    return tree_end(r->mount->tree, deltafs_namespace_set_attributes(ns, r->path, flags & AT_SYMLINK_NOFOLLOW, a));
+}
+
+static int set_descriptor(int fd, const struct deltafs_namespace_attributes *a)
+{
+    struct file *f = file_get(fd);
+    struct route r = {.mount = f->mount, .path = f->path};
+    struct stat now;
+
+    pthread_mutex_lock(&f->lock);
+    int error = f->kind == FILE_PARTICLE ? 0 : f->mount->kind == MOUNT_NAMESPACE ? file_publish(f, fd) : EPERM;
+    if (error == 0 && f->kind != FILE_PARTICLE && !f->is_removed)
+        error = set_route(&r, f->flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0, a);
+    if (error == 0 && f->mount->kind == MOUNT_NAMESPACE && tree_stat(f->mount, f->path, 0, &now) == 0 &&
+        now.st_ino == f->st.st_ino)
+        f->st = now;
+    pthread_mutex_unlock(&f->lock);
+    file_put(f);
+    return error;
+}
+
+static struct deltafs_namespace_attributes attributes_of_mode(mode_t mode)
+{
+    return (struct deltafs_namespace_attributes){.struct_size = sizeof(struct deltafs_namespace_attributes),
+                                                 .set = DELTAFS_NAMESPACE_MODE,
+                                                 .mode = mode & 07777};
+}
+
+CALL int fchmodat(int folder, const char *path, mode_t mode, int flags)
+{
+    const struct deltafs_namespace_attributes a = attributes_of_mode(mode);
+    struct route r;
+
+    posix_begin();
+    return route_find(&r, folder, path) ? posix_result(set_route(&r, flags, &a))
+                                        : next.fchmodat(r.folder, r.path, mode, flags);
+}
+
+CALL int chmod(const char *path, mode_t mode)
+{
+    return fchmodat(AT_FDCWD, path, mode, 0);
+}
+
+CALL int fchmod(int fd, mode_t mode)
+{
+    const struct deltafs_namespace_attributes a = attributes_of_mode(mode);
+
+    posix_begin();
+    return file_is_ours(fd) ? posix_result(set_descriptor(fd, &a)) : next.fchmod(fd, mode);
+}
+
+static struct deltafs_namespace_attributes attributes_of_owner(uid_t uid, gid_t gid)
+{
+    return (struct deltafs_namespace_attributes){.struct_size = sizeof(struct deltafs_namespace_attributes),
+                                                 .set = (uid == (uid_t)-1 ? 0u : DELTAFS_NAMESPACE_UID) |
+                                                        (gid == (gid_t)-1 ? 0u : DELTAFS_NAMESPACE_GID),
+                                                 .uid = uid,
+                                                 .gid = gid};
+}
+
+CALL int fchownat(int folder, const char *path, uid_t uid, gid_t gid, int flags)
+{
+    const struct deltafs_namespace_attributes a = attributes_of_owner(uid, gid);
+    struct route r;
+
+    posix_begin();
+    if ((flags & AT_EMPTY_PATH) && path_is_empty(path) && file_is_ours(folder))
+        return posix_result(set_descriptor(folder, &a));
+    return route_find(&r, folder, path) ? posix_result(set_route(&r, flags, &a))
+                                        : next.fchownat(r.folder, r.path, uid, gid, flags);
+}
+
+CALL int chown(const char *path, uid_t uid, gid_t gid)
+{
+    return fchownat(AT_FDCWD, path, uid, gid, 0);
+}
+
+CALL int lchown(const char *path, uid_t uid, gid_t gid)
+{
+    return fchownat(AT_FDCWD, path, uid, gid, AT_SYMLINK_NOFOLLOW);
+}
+
+CALL int fchown(int fd, uid_t uid, gid_t gid)
+{
+    const struct deltafs_namespace_attributes a = attributes_of_owner(uid, gid);
+
+    posix_begin();
+    return file_is_ours(fd) ? posix_result(set_descriptor(fd, &a)) : next.fchown(fd, uid, gid);
+}
+
+/* ---- Times ---- */
+
+static int64_t nanoseconds(struct timespec t, struct timespec now)
+{
+    t = t.tv_nsec == UTIME_NOW ? now : t;
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Those of access and of modification; NULL: now. */
+static struct deltafs_namespace_attributes attributes_of_times(const struct timespec times[2])
+{
+    static const struct timespec both[2] = {{.tv_nsec = UTIME_NOW}, {.tv_nsec = UTIME_NOW}};
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    times = times ? times : both;
+    return (struct deltafs_namespace_attributes){.struct_size = sizeof(struct deltafs_namespace_attributes),
+                                                 .set =
+                                                     (times[0].tv_nsec == UTIME_OMIT ? 0u : DELTAFS_NAMESPACE_ATIME) |
+                                                     (times[1].tv_nsec == UTIME_OMIT ? 0u : DELTAFS_NAMESPACE_MTIME),
+                                                 .atime = nanoseconds(times[0], now),
+                                                 .mtime = nanoseconds(times[1], now)};
+}
+
+CALL int futimens(int fd, const struct timespec times[2])
+{
+    posix_begin();
+    if (!file_is_ours(fd))
+        return next.futimens(fd, times);
+    const struct deltafs_namespace_attributes a = attributes_of_times(times);
+    return posix_result(set_descriptor(fd, &a));
+}
+
+CALL int utimensat(int folder, const char *path, const struct timespec times[2], int flags)
+{
+    struct route r;
+
+    posix_begin();
+    if (path_is_empty(path) && file_is_ours(folder))
+        return futimens(folder, times);
+    if (!route_find(&r, folder, path))
+        return next.utimensat(r.folder, r.path, times, flags);
+    const struct deltafs_namespace_attributes a = attributes_of_times(times);
+    return posix_result(set_route(&r, flags, &a));
+}
+
+static const struct timespec *of_microseconds(const struct timeval times[2], struct timespec out[2])
+{
+    for (int i = 0; times && i < 2; i++)
+        out[i] = (struct timespec){.tv_sec = times[i].tv_sec, .tv_nsec = times[i].tv_usec * 1000};
+    return times ? out : NULL;
+}
+
+CALL int utimes(const char *path, const struct timeval times[2])
+{
+    struct timespec t[2];
+
+    return utimensat(AT_FDCWD, path, of_microseconds(times, t), 0);
+}
+
+CALL int lutimes(const char *path, const struct timeval times[2])
+{
+    struct timespec t[2];
+
+    return utimensat(AT_FDCWD, path, of_microseconds(times, t), AT_SYMLINK_NOFOLLOW);
+}
+
+CALL int futimes(int fd, const struct timeval times[2])
+{
+    struct timespec t[2];
+
+    return futimens(fd, of_microseconds(times, t));
+}
+
+CALL int futimesat(int folder, const char *path, const struct timeval times[2])
+{
+    struct timespec t[2];
+
+    return utimensat(folder, path, of_microseconds(times, t), 0);
+}
+
+CALL int utime(const char *path, const struct utimbuf *times)
+{
+    struct timespec t[2];
+
+    for (int i = 0; times && i < 2; i++)
+        t[i] = (struct timespec){.tv_sec = i == 0 ? times->actime : times->modtime};
+    return utimensat(AT_FDCWD, path, times ? t : NULL, 0);
+}

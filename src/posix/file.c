@@ -1,0 +1,117 @@
+#include "posix/file.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include "posix/next.h"
+
+#define FILES_MAX                                                                                                      \
+    (1 << 20) /* descriptors; the kernel's own limit of a process, unless the administrator has raised it */
+
+static struct {
+    pthread_mutex_t lock; /* of changes */
+    _Atomic(struct file *) of[FILES_MAX];
+    int end; /* all are below */
+} files = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+int file_create(enum file_kind kind, struct mount *m, char *path, int flags, struct file **out)
+{
+    struct file *f = path ? calloc(1, sizeof *f) : NULL;
+
+    if (!f) {
+        free(path);
+        return ENOMEM;
+    }
+    f->kind = kind;
+    f->mount = m;
+    f->path = path;
+    f->flags = flags;
+    f->cut = UINT64_MAX;
+    atomic_init(&f->users, 1);
+    pthread_mutex_init(&f->lock, NULL);
+    *out = f;
+    return 0;
+}
+
+void file_put(struct file *f)
+{
+    if (!f || atomic_fetch_sub(&f->users, 1) > 1)
+        return;
+    pthread_mutex_destroy(&f->lock);
+    spans_fini(&f->dirty);
+    free(f->path);
+    free(f);
+}
+
+int file_is_ours(int fd)
+{
+    return fd >= 0 && fd < FILES_MAX && atomic_load_explicit(&files.of[fd], memory_order_relaxed) != NULL;
+}
+
+int file_set(struct file *f, int fd)
+{
+    if (fd < 0 || fd >= FILES_MAX)
+        return EMFILE;
+    pthread_mutex_lock(&files.lock);
+    atomic_fetch_add(&f->users, 1);
+    f->descriptors++;
+    struct file *before = atomic_exchange(&files.of[fd], f);
+    if (before) /* it was closed without this library */
+        before->descriptors--;
+    files.end = fd >= files.end ? fd + 1 : files.end;
+    pthread_mutex_unlock(&files.lock);
+    file_put(before);
+    return 0;
+}
+
+struct file *file_get(int fd)
+{
+    if (!file_is_ours(fd))
+        return NULL;
+    pthread_mutex_lock(&files.lock);
+    struct file *f = atomic_load(&files.of[fd]);
+    if (f)
+        atomic_fetch_add(&f->users, 1);
+    pthread_mutex_unlock(&files.lock);
+    return f;
+}
+
+struct file *file_clear(int fd, int *is_last)
+{
+    if (!file_is_ours(fd))
+        return NULL;
+    pthread_mutex_lock(&files.lock);
+    struct file *f = atomic_exchange(&files.of[fd], NULL);
+    *is_last = f && --f->descriptors == 0;
+    pthread_mutex_unlock(&files.lock);
+    return f;
+}
+
+int file_forget(int fd)
+{
+    int is_last, error = 0;
+    struct file *f = file_clear(fd, &is_last);
+
+    if (f && is_last && f->close)
+        error = f->close(f, fd);
+    file_put(f);
+    return error;
+}
+
+void file_forget_range(unsigned first, unsigned last)
+{
+    for (unsigned fd = first; fd <= last && fd < (unsigned)files.end; fd++)
+        file_forget((int)fd);
+}
+
+int file_each(int (*fn)(struct file *f, int fd, void *arg), void *arg)
+{
+    int first = 0;
+
+    for (int fd = 0; fd < files.end; fd++) {
+        struct file *f = file_get(fd);
+        int error = f ? fn(f, fd, arg) : 0;
+        first = first != 0 ? first : error;
+        file_put(f);
+    }
+    return first;
+}

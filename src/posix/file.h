@@ -1,0 +1,58 @@
+/* Open files. */
+#ifndef DELTAFS_POSIX_FILE_H
+#define DELTAFS_POSIX_FILE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/stat.h>
+#include "posix/mount.h"
+#include "posix/span.h"
+#include <deltafs/deltafs_namespace.h>
+
+enum file_kind {
+    FILE_TREE,    /* a file of a namespace, or something that was opened with O_PATH */
+    FILE_FOLDER,  /* of a namespace or of particles */
+    FILE_PARTICLE /* a record that is being written; one that is read is a memfd, and no such file */
+};
+
+/* An open file: what POSIX calls a description. */
+struct file {
+    enum file_kind kind;
+    atomic_uint users; /* descriptors that are it, and calls that use it */
+    int descriptors;
+    struct mount *mount;
+    char *path; /* within the mount */
+    int flags;  /* of open */
+    struct stat st;
+    int (*close)(struct file *f, int fd); /* the last descriptor is being closed: returns an error number */
+    pthread_mutex_t lock;
+    int has_all; /* the memfd has all bytes of the file */
+    int is_removed;
+    struct spans dirty; /* what is only in the memfd */
+    uint64_t cut;       /* the file was truncated to this since it was last committed; UINT64_MAX: it was not */
+    int is_unbounded;   /* bytes may have been written without this library: all are dirty */
+    deltafs_namespace_file *reader; /* of a file whose memfd has not all; with the lock of the tree */
+    void *record;                   /* of a particle */
+};
+
+/* A new one; *out has one user. Takes `path`, which is on the heap. */
+int file_create(enum file_kind kind, struct mount *m, char *path, int flags, struct file **out);
+/* Give it a descriptor. */
+int file_set(struct file *f, int fd);
+/* The open file that a descriptor is, with one user more; NULL: none of a mount. */
+struct file *file_get(int fd);
+/* Whether it is one, without using it. */
+int file_is_ours(int fd);
+/* Remove a user; the last one frees it. */
+void file_put(struct file *f);
+/* The descriptor is not this file any more: returns the file, with the user that it was, or NULL. */
+struct file *file_clear(int fd, int *is_last);
+/* The same, before the descriptor is closed or gets another meaning; the last one of a file closes the file. Returns an
+ * error number, of that. */
+int file_forget(int fd);
+/* The same for descriptors from `first` to `last`. */
+void file_forget_range(unsigned first, unsigned last);
+/* Call `fn` for each descriptor that is an open file, and return the first error. */
+int file_each(int (*fn)(struct file *f, int fd, void *arg), void *arg);
+
+#endif

@@ -1,0 +1,40 @@
+#include "posix/posix.h"
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SAID_MAX 16 /* different messages of a process */
+
+int posix_result(int error)
+{
+    if (error == 0)
+        return 0;
+    errno = error;
+    return -1;
+}
+
+void posix_say(const char *format, ...)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static char *said[SAID_MAX];
+    char text[PATH_MAX + 512];
+    int kept = errno, i = 0;
+    va_list list;
+
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    pthread_mutex_lock(&lock);
+    while (i < SAID_MAX && said[i] && strcmp(said[i], text) != 0)
+        i++;
+    if (i < SAID_MAX && !said[i]) {
+        said[i] = strdup(text);
+        dprintf(STDERR_FILENO, "deltafs: %s\n", text);
+    }
+    pthread_mutex_unlock(&lock);
+    errno = kept;
+}

@@ -1,0 +1,194 @@
+#include "posix/route.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+#include "posix/file.h"
+#include "posix/next.h"
+
+static struct {
+    struct mount *mount; /* NULL: the kernel's */
+    char path[PATH_MAX]; /* within the mount */
+    int is_above;        /* a mount point is below the kernel's, so a path without ".." can lead there */
+} working;
+
+/* ---- Paths ---- */
+
+/* Whether a path has "." or "..", or an empty name, in it: then where it leads takes a closer look. */
+static int has_dots(const char *path)
+{
+    for (const char *p = path; (p = strchr(p, '/')); p++)
+        if (p[1] == '/' || (p[1] == '.' && (p[2] == '/' || p[2] == '\0' || (p[2] == '.' && (p[3] == '/' || !p[3])))))
+            return 1;
+    return path[0] == '.' && path[1] == '.' && (path[2] == '/' || !path[2]);
+}
+
+int path_is_empty(const char *path)
+{
+    return !path || !*path;
+}
+
+int route_is_outside(int folder, const char *path)
+{
+    if (mounts.count == 0 || !path)
+        return 1;
+    if (*path == '/')
+        return !mount_of(path) && !has_dots(path);
+    if (folder == AT_FDCWD)
+        return !working.mount && !working.is_above && !has_dots(path);
+    return !file_is_ours(folder);
+}
+
+/* A path that is being made, one name after the other. */
+struct making {
+    struct route *r;
+    size_t size;
+    struct mount *mount; /* it has entered */
+    int depth;           /* names below the mount point, less those that ".." takes back */
+};
+
+static int making_put(struct making *k, const char *name, size_t size)
+{
+    if (k->size + 1 + size >= sizeof k->r->room)
+        return ENAMETOOLONG;
+    k->r->room[k->size++] = '/';
+    memcpy(k->r->room + k->size, name, size);
+    k->size += size;
+    k->r->room[k->size] = '\0';
+    return 0;
+}
+
+/* Remove the last name. */
+static void making_drop(struct making *k)
+{
+    while (k->size > 0 && k->r->room[--k->size] != '/')
+        ;
+    k->r->room[k->size] = '\0';
+}
+
+/* ".." in a mount: its links are followed first there, so it is kept; at the mount point it leads out. */
+static int making_go_up(struct making *k)
+{
+    if (k->mount && k->depth > 0) {
+        k->depth--;
+        return making_put(k, "..", 2);
+    }
+    if (k->mount) {
+        memcpy(k->r->room, k->mount->point, k->mount->point_size + 1);
+        k->size = k->mount->point_size;
+        k->mount = NULL;
+    }
+    making_drop(k);
+    return 0;
+}
+
+static int making_go(struct making *k, const char *name, size_t size)
+{
+    if (size == 0 || (size == 1 && *name == '.'))
+        return 0;
+    if (size == 2 && name[0] == '.' && name[1] == '.')
+        return making_go_up(k);
+    int error = making_put(k, name, size);
+    if (error != 0 || k->mount) {
+        k->depth++;
+        return error;
+    }
+    struct mount *m = mount_of(k->r->room);
+    if (m && m->point_size == k->size) {
+        k->mount = m;
+        k->size = 0;
+        k->depth = 0;
+    }
+    return 0;
+}
+
+static int making_go_all(struct making *k, const char *path)
+{
+    int error = 0;
+
+    while (*path && error == 0) {
+        size_t n = strcspn(path, "/");
+        error = making_go(k, path, n);
+        path += n + (path[n] == '/');
+    }
+    return error;
+}
+
+/* Go to where a relative path begins. Returns whether that is in a mount, or -1 with errno. */
+static int making_begin(struct making *k, int folder)
+{
+    char here[PATH_MAX];
+    struct file *f = folder == AT_FDCWD ? NULL : file_get(folder);
+    const struct mount *m = f ? f->mount : working.mount;
+    int error = 0;
+
+    if (m) {
+        error = making_go_all(k, m->point);
+        if (error == 0)
+            error = making_go_all(k, f ? f->path : working.path);
+    } else if (next.getcwd(here, sizeof here)) {
+        error = making_go_all(k, here);
+    } else {
+        error = errno;
+    }
+    file_put(f);
+    errno = error;
+    return error != 0 ? -1 : m != NULL;
+}
+
+int route_find(struct route *r, int folder, const char *path)
+{
+    struct making k = {.r = r};
+
+    r->mount = NULL;
+    r->folder = folder;
+    r->path = path;
+    if (route_is_outside(folder, path) || !*path)
+        return 0;
+    int was_inside = *path == '/' ? 0 : making_begin(&k, folder);
+    if (was_inside < 0 || making_go_all(&k, path) != 0)
+        return 0; /* the kernel says the same of it */
+    if (!k.mount && !was_inside)
+        return 0;
+    int is_folder = path[strlen(path) - 1] == '/' && k.size > 0;
+    if (k.size == 0 || is_folder)
+        making_put(&k, "", 0);
+    r->mount = k.mount;
+    r->folder = AT_FDCWD;
+    r->path = r->room;
+    return k.mount != NULL;
+}
+
+/* ---- The working directory ---- */
+
+struct mount *working_folder(const char **within)
+{
+    *within = working.path;
+    return working.mount;
+}
+
+/* Whether a mount point lies below the kernel's working directory. */
+static int is_above_mounts(void)
+{
+    char here[PATH_MAX];
+    int is = 0;
+
+    if (!next.getcwd(here, sizeof here))
+        return 0;
+    size_t n = strcmp(here, "/") == 0 ? 0 : strlen(here);
+    for (size_t i = 0; i < mounts.count; i++)
+        is |= strncmp(mounts.mount[i].point, here, n) == 0 && mounts.mount[i].point[n] == '/';
+    return is;
+}
+
+int working_folder_set(struct mount *m, const char *within)
+{
+    if (m && strlen(within) >= sizeof working.path)
+        return ENAMETOOLONG;
+    working.mount = m;
+    if (m)
+        memmove(working.path, within, strlen(within) + 1);
+    else
+        working.is_above = is_above_mounts();
+    return 0;
+}

@@ -1,0 +1,27 @@
+/* Where paths lead. */
+#ifndef DELTAFS_POSIX_ROUTE_H
+#define DELTAFS_POSIX_ROUTE_H
+
+#include "posix/mount.h"
+
+/* Where a call's path leads. */
+struct route {
+    struct mount *mount; /* NULL: out of all mounts; then `folder` and `path` are for the C library's function */
+    int folder;
+    const char *path; /* else the path within the mount, which begins with '/', "." and ".." being as they were given */
+    char room[PATH_MAX];
+};
+
+/* Find where a path leads that begins at `folder` (AT_FDCWD, or a descriptor). Returns whether it is in a mount. */
+int route_find(struct route *r, int folder, const char *path);
+/* Whether there is no path, or an empty one; headers say that calls are never given none, and they are. */
+int path_is_empty(const char *path);
+/* Whether a path surely leads out of all mounts; the usual case, and fast. */
+int route_is_outside(int folder, const char *path);
+
+/* The working directory: *within is the path within the mount, NULL: it is out of all mounts. */
+struct mount *working_folder(const char **within);
+/* Change it: to a folder of a mount, or, with NULL, to that of the kernel. */
+int working_folder_set(struct mount *m, const char *within);
+
+#endif

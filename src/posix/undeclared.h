@@ -1,0 +1,25 @@
+/* Functions of the C library that no header declares, because compilers or older headers put their calls there: the
+ * checked ones of _FORTIFY_SOURCE, and stat of programs that were built before version 2.33. */
+#ifndef DELTAFS_POSIX_UNDECLARED_H
+#define DELTAFS_POSIX_UNDECLARED_H
+
+#include <sys/stat.h>
+#include <sys/types.h>
+
+int __open_2(const char *path, int flags);
+int __open64_2(const char *path, int flags);
+int __openat_2(int folder, const char *path, int flags);
+int __openat64_2(int folder, const char *path, int flags);
+ssize_t __read_chk(int fd, void *bytes, size_t size, size_t room);
+ssize_t __pread_chk(int fd, void *bytes, size_t size, off_t at, size_t room);
+ssize_t __pread64_chk(int fd, void *bytes, size_t size, off_t at, size_t room);
+int __xstat(int version, const char *path, struct stat *out);
+int __xstat64(int version, const char *path, struct stat *out);
+int __lxstat(int version, const char *path, struct stat *out);
+int __lxstat64(int version, const char *path, struct stat *out);
+int __fxstat(int version, int fd, struct stat *out);
+int __fxstat64(int version, int fd, struct stat *out);
+int __fxstatat(int version, int folder, const char *path, struct stat *out, int flags);
+int __fxstatat64(int version, int folder, const char *path, struct stat *out, int flags);
+
+#endif

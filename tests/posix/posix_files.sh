@@ -1,0 +1,45 @@
+#!/bin/sh
+# Programs as they are, on a namespace behind a mount point.
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/cli_lib.sh"
+. "$top_srcdir/tests/posix/posix_lib.sh"
+cd "$work" || exit 99
+
+m() { mounted "namespace=/mounted=$work/ns" "$@"; }
+
+expect 0 "$deltafs" ns create ns
+head -c 300000 /dev/urandom >random
+head -c 30000000 /dev/zero | tr '\0' x >large
+expect 0 m cp random large /mounted
+expect 0 m cmp random /mounted/random
+expect 0 m cmp large /mounted/large
+expect 0 "$deltafs" ns cp ns:/large copied
+same copied large "a file that was written by cp is read by deltafs ns cp"
+
+m sh -c 'd=/mounted/a; mkdir $d && echo one >$d/x && echo two >>$d/x && cp $d/x $d/y && mv $d/y $d/../z &&
+    ln -s x $d/l && rm /mounted/random && cat $d/l /mounted/z && readlink $d/l' >out || fail "a shell fails"
+printf 'one\ntwo\none\ntwo\nx\n' >wanted
+same out wanted "what a shell has done"
+expect 0 "$deltafs" ns ls ns:/
+printf 'a\nlarge\nz\n' >wanted
+sort out >sorted
+same sorted wanted "names"
+
+# Several programs write parts of one file, and add to one.
+m sh -c 'for i in 0 1 2 3; do
+    dd if=large of=/mounted/parts bs=1000 seek=$i count=1 conv=notrunc 2>/dev/null &
+    echo line >>/mounted/lines &
+    done; wait' || fail "several writers"
+m cat /mounted/parts | cmp -n 4000 - large || fail "parts of a file"
+[ "$(m cat /mounted/parts | wc -c)" = 4000 ] || fail "the size of a file in parts"
+[ "$(m grep -c line /mounted/lines)" = 4 ] || fail "lines that were added at the same time"
+
+# A snapshot is read only.
+expect 0 "$deltafs" snapshot publish ns first --registry reg
+expect 0 mounted "namespace=/mounted=$work/reg@first" cat /mounted/a/x
+mounted "namespace=/mounted=$work/reg@first" sh -c 'echo >/mounted/new' 2>err && fail "a snapshot was changed"
+grep -q "Read-only" err || fail "a snapshot: $(cat err)"
+
+# What is not a mount.
+mounted "namespace=mounted" true 2>err && fail "bad mounts"
+grep -q "deltafs run" err || fail "bad mounts: $(cat err)"

@@ -1,0 +1,15 @@
+# Tests of libdeltafs_posix: sourced behind lib.sh and cli_lib.sh, in the folder $work.
+posix_libraries=$(cd "$top_builddir/.libs" && pwd)
+case $deltafs in /*) ;; *) deltafs=$PWD/$deltafs ;; esac
+
+# mounted MOUNTS COMMAND...: run a command with these mounts, as they are in DELTAFS_POSIX.
+mounted() {
+    (
+        DELTAFS_POSIX=$1
+        LD_LIBRARY_PATH=$posix_libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+        LD_PRELOAD=$posix_libraries/libdeltafs_posix.so
+        export DELTAFS_POSIX LD_LIBRARY_PATH LD_PRELOAD
+        shift
+        exec "$@"
+    )
+}
