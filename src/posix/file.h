@@ -5,9 +5,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
+#include "posix/library.h"
 #include "posix/mount.h"
 #include "posix/span.h"
-#include <deltafs/deltafs_namespace.h>
 
 enum file_kind {
     FILE_TREE,    /* a file of a namespace, or something that was opened with O_PATH */

@@ -7,7 +7,6 @@
 #ifndef DELTAFS_POSIX_POSIX_TREE_H
 #define DELTAFS_POSIX_POSIX_TREE_H
 
-#include <deltafs/deltafs_namespace.h>
 #include "posix/file.h"
 
 struct tree;

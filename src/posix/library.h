@@ -1,0 +1,75 @@
+/* The functions of libdeltafs. It is loaded when the first of them is called: most programs of a run, such as shells
+ * and launchers, use no mount, and loading it costs more than they do; it also brings the libraries that it needs,
+ * which may not be those that the program was built with. */
+#ifndef DELTAFS_POSIX_LIBRARY_H
+#define DELTAFS_POSIX_LIBRARY_H
+
+#include <deltafs/deltafs.h>
+#include <deltafs/deltafs_namespace.h>
+
+/* Each has a macro below of its name, so that calls look as they do elsewhere. */
+#define LIBRARY_FUNCTIONS(X)                                                                                           \
+    X(deltafs_errmsg)                                                                                                  \
+    X(deltafs_namespace_close)                                                                                         \
+    X(deltafs_namespace_commit)                                                                                        \
+    X(deltafs_namespace_errno)                                                                                         \
+    X(deltafs_namespace_file_close)                                                                                    \
+    X(deltafs_namespace_file_open)                                                                                     \
+    X(deltafs_namespace_file_read)                                                                                     \
+    X(deltafs_namespace_file_stat)                                                                                     \
+    X(deltafs_namespace_file_truncate)                                                                                 \
+    X(deltafs_namespace_file_write)                                                                                    \
+    X(deltafs_namespace_list_close)                                                                                    \
+    X(deltafs_namespace_list_next)                                                                                     \
+    X(deltafs_namespace_list_open)                                                                                     \
+    X(deltafs_namespace_mkdir)                                                                                         \
+    X(deltafs_namespace_open)                                                                                          \
+    X(deltafs_namespace_readlink)                                                                                      \
+    X(deltafs_namespace_rename)                                                                                        \
+    X(deltafs_namespace_rmdir)                                                                                         \
+    X(deltafs_namespace_set_attributes)                                                                                \
+    X(deltafs_namespace_stat)                                                                                          \
+    X(deltafs_namespace_symlink)                                                                                       \
+    X(deltafs_namespace_truncate)                                                                                      \
+    X(deltafs_namespace_unlink)                                                                                        \
+    X(deltafs_options_create)                                                                                          \
+    X(deltafs_options_destroy)                                                                                         \
+    X(deltafs_options_set)
+
+struct library {
+#define LIBRARY_MEMBER(name) __typeof(name) *name;
+    LIBRARY_FUNCTIONS(LIBRARY_MEMBER)
+#undef LIBRARY_MEMBER
+};
+
+/* Those functions. If libdeltafs cannot be loaded, this says so and ends the process with status 127. */
+const struct library *library(void);
+
+#define deltafs_errmsg(...)                   library()->deltafs_errmsg(__VA_ARGS__)
+#define deltafs_namespace_close(...)          library()->deltafs_namespace_close(__VA_ARGS__)
+#define deltafs_namespace_commit(...)         library()->deltafs_namespace_commit(__VA_ARGS__)
+#define deltafs_namespace_errno(...)          library()->deltafs_namespace_errno(__VA_ARGS__)
+#define deltafs_namespace_file_close(...)     library()->deltafs_namespace_file_close(__VA_ARGS__)
+#define deltafs_namespace_file_open(...)      library()->deltafs_namespace_file_open(__VA_ARGS__)
+#define deltafs_namespace_file_read(...)      library()->deltafs_namespace_file_read(__VA_ARGS__)
+#define deltafs_namespace_file_stat(...)      library()->deltafs_namespace_file_stat(__VA_ARGS__)
+#define deltafs_namespace_file_truncate(...)  library()->deltafs_namespace_file_truncate(__VA_ARGS__)
+#define deltafs_namespace_file_write(...)     library()->deltafs_namespace_file_write(__VA_ARGS__)
+#define deltafs_namespace_list_close(...)     library()->deltafs_namespace_list_close(__VA_ARGS__)
+#define deltafs_namespace_list_next(...)      library()->deltafs_namespace_list_next(__VA_ARGS__)
+#define deltafs_namespace_list_open(...)      library()->deltafs_namespace_list_open(__VA_ARGS__)
+#define deltafs_namespace_mkdir(...)          library()->deltafs_namespace_mkdir(__VA_ARGS__)
+#define deltafs_namespace_open(...)           library()->deltafs_namespace_open(__VA_ARGS__)
+#define deltafs_namespace_readlink(...)       library()->deltafs_namespace_readlink(__VA_ARGS__)
+#define deltafs_namespace_rename(...)         library()->deltafs_namespace_rename(__VA_ARGS__)
+#define deltafs_namespace_rmdir(...)          library()->deltafs_namespace_rmdir(__VA_ARGS__)
+#define deltafs_namespace_set_attributes(...) library()->deltafs_namespace_set_attributes(__VA_ARGS__)
+#define deltafs_namespace_stat(...)           library()->deltafs_namespace_stat(__VA_ARGS__)
+#define deltafs_namespace_symlink(...)        library()->deltafs_namespace_symlink(__VA_ARGS__)
+#define deltafs_namespace_truncate(...)       library()->deltafs_namespace_truncate(__VA_ARGS__)
+#define deltafs_namespace_unlink(...)         library()->deltafs_namespace_unlink(__VA_ARGS__)
+#define deltafs_options_create(...)           library()->deltafs_options_create(__VA_ARGS__)
+#define deltafs_options_destroy(...)          library()->deltafs_options_destroy(__VA_ARGS__)
+#define deltafs_options_set(...)              library()->deltafs_options_set(__VA_ARGS__)
+
+#endif
