@@ -1,153 +1,170 @@
 /* deltafs run: start a program as it is, with the environment by which its files become DeltaFS's. The same works below
  * a launcher of MPI (mpirun ... deltafs run ... -- PROGRAM) and above one. */
-#include <ctype.h>
-#include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <time.h>
+#include <deltafs/deltafs_namespace.h>
 #include "tools/cmd.h"
-#include "tools/installed.h"
+#include "tools/run_parts.h"
 
-struct run {
-    int is_hdf5;
-};
+/* ---- Checks ---- */
 
-/* ---- The environment ---- */
-
-static int run_set(const char *name, const char *value)
+/* The variable by which an MPI tells a process that it is one of its ranks, or NULL. */
+static const char *rank_variable(void)
 {
-    return setenv(name, value, 1) == 0 ? EXIT_OK : text_fail(EXIT_TROUBLE, "run: no memory for %s", name);
+    static const char *const names[] = {"PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PALS_RANKID"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (getenv(names[i]))
+            return names[i];
+    return NULL;
 }
 
-/* Set a variable that is a list: FIRST:SECOND, or one of them if the other is empty. */
-static int run_set_list(const char *name, const char *first, const char *second)
+/* The namespace that is published; NULL: there is not exactly one. */
+static const struct run_mount *published(const struct run *r)
 {
-    char *list;
+    const struct run_mount *one = NULL;
 
-    if (asprintf(&list, "%s%s%s", first, *first && *second ? ":" : "", second) < 0)
-        return text_fail(EXIT_TROUBLE, "run: no memory for %s", name);
-    int code = run_set(name, list);
-    free(list);
-    return code;
+    for (size_t i = 0; i < r->count; i++)
+        if (!r->mount[i].is_particles && !r->mount[i].is_snapshot) {
+            if (one)
+                return NULL;
+            one = &r->mount[i];
+        }
+    return one;
 }
 
-static const char *run_get(const char *name, const char *otherwise)
+/* Better now than after hours of computing. */
+static int check_publish(const struct run *r)
 {
-    const char *value = getenv(name);
+    deltafs_snapshot *s;
 
-    return value && *value ? value : otherwise;
-}
-
-/* HDF5 1.14 and later load the driver. */
-static int run_set_hdf5(const char *libraries)
-{
-    char folder[PATH_MAX];
-
-    if (!installed_plugin(libraries, folder))
-        return text_fail(EXIT_TROUBLE,
-                         "run: %s/deltafs/hdf5/" INSTALLED_PLUGIN
-                         " is missing: this DeltaFS was built without the HDF5 driver; "
-                         "configure it with --with-hdf5=DIR and install it again (scripts/build-hdf5 builds an HDF5)",
-                         libraries);
-    int code = run_set_list("HDF5_PLUGIN_PATH", folder, run_get("HDF5_PLUGIN_PATH", ""));
-    return code == EXIT_OK ? run_set("HDF5_DRIVER", "deltafs") : code;
-}
-
-/* Open MPI's own components come first: see deltafs-mpiio(7). Open MPI 5 gives the path to PMIx too, which complains of
- * names that are not its own, unless it has a path itself: here that of the folder above, where no components are. */
-static int run_set_openmpi(char *components)
-{
-    int code = run_set_list("OMPI_MCA_mca_base_component_path",
-                            run_get("OMPI_MCA_mca_base_component_path", "SYSTEM_DEFAULT"), components);
-
-    if (code != EXIT_OK || !HAVE_OPEN_MPI_5)
-        return code;
-    *strrchr(components, '/') = '\0';
-    return run_set("PMIX_MCA_mca_base_component_path", run_get("PMIX_MCA_mca_base_component_path", components));
-}
-
-/* MPI-IO, on which parallel HDF5 builds: all files are logical files, whatever their names. */
-static int run_set_mpi(const char *libraries)
-{
-    char folder[PATH_MAX], library[2 * PATH_MAX];
-    int code;
-
-    if (installed_components(libraries, folder)) {
-        code = run_set_openmpi(folder);
-    } else if (installed_overlay(libraries, folder)) {
-        snprintf(library, sizeof library, "%s/" INSTALLED_OVERLAY, folder);
-        code = run_set_list("LD_PRELOAD", run_get("LD_PRELOAD", ""), library);
-    } else if (installed_mpi(libraries, folder)) {
-        return text_fail(EXIT_TROUBLE,
-                         "run: MPI-IO does not lead to DeltaFS: for MPICH, %s/" INSTALLED_OVERLAY " is missing, which "
-                         "'scripts/build-romio-overlay --output %s' builds; for Open MPI, %s/deltafs/openmpi is "
-                         "missing, and the output of configure says why",
-                         libraries, libraries, libraries);
-    } else {
-        return EXIT_OK; /* built without MPI */
+    if (!r->publish)
+        return EXIT_OK;
+    if (!published(r))
+        return text_fail(EXIT_USAGE, "run: --publish takes exactly one namespace that is mounted with --mount");
+    if (rank_variable())
+        return text_fail(EXIT_USAGE,
+                         "run: --publish: this process is one rank of a job (%s is set); give it to a 'deltafs run' "
+                         "that starts the launcher, or publish after the job with 'deltafs snapshot publish'",
+                         rank_variable());
+    int status = deltafs_snapshot_open(r->publish, &s);
+    if (status == DELTAFS_OK) {
+        deltafs_snapshot_close(s);
+        return text_fail(EXIT_USAGE,
+                         "run: --publish: %s exists already; choose another name, or remove it with 'deltafs snapshot "
+                         "withdraw'",
+                         r->publish);
     }
-    return code == EXIT_OK ? run_set("ROMIO_FSTYPE_FORCE", "deltafs:") : code;
+    return status == DELTAFS_ERR_NOT_FOUND ? EXIT_OK : text_of_call(status);
 }
 
-/* The options that differ from what the program would find without this command. */
-static int run_set_options(const deltafs_options *options)
+static int check_options(const struct run *r, const deltafs_options *options)
 {
-    const struct deltafs_option_info *o;
-    char variable[64];
-    const char *value;
-    int code = EXIT_OK;
+    int has_particles = 0;
 
-    for (size_t i = 0; (o = deltafs_option_at(i)) && code == EXIT_OK; i++) {
-        size_t n = (size_t)snprintf(variable, sizeof variable, "DELTAFS_%s", o->name);
-        for (size_t k = 0; k < n; k++)
-            variable[k] = (char)toupper((unsigned char)variable[k]);
-        const char *now = getenv(variable);
-        if (deltafs_options_get(options, o->name, &value) == DELTAFS_OK &&
-            strcmp(value, now ? now : o->default_value) != 0)
-            code = run_set(variable, value);
-    }
-    return code;
+    for (size_t i = 0; i < r->count; i++)
+        has_particles |= r->mount[i].is_particles;
+    if (!r->is_hdf5 && !r->is_mpiio && r->count == 0)
+        return text_fail(EXIT_USAGE, "run: nothing says what the program writes; give --mount, --particles, --hdf5 or "
+                                     "--mpiio");
+    if (r->count > 0 && getenv("DELTAFS_POSIX"))
+        return text_fail(EXIT_USAGE,
+                         "run: another 'deltafs run' has started this one, and has mounted %s; give all "
+                         "mounts to one of them",
+                         getenv("DELTAFS_POSIX"));
+    if (r->label && !has_particles)
+        return text_fail(EXIT_USAGE, "run: --label is for --particles");
+    return cmd_check_key(options, "run");
 }
 
 /* ---- Running ---- */
 
+static int is_never_synced(const deltafs_options *options)
+{
+    return strcmp(cmd_option(options, "sync"), "none") == 0;
+}
+
+static int publish(const struct run *r, int status)
+{
+    const char *path = published(r)->target;
+
+    if (status == 0 && deltafs_snapshot_publish(path, r->publish) == DELTAFS_OK)
+        return EXIT_OK;
+    if (status == 0)
+        text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
+    return text_fail(EXIT_TROUBLE,
+                     "run: %s is not published; 'deltafs snapshot publish %s %s' publishes what %s has now", r->publish,
+                     path, r->publish, path);
+}
+
+/* The program's exit status comes first; of one that succeeded it is that of what follows. */
+static int run_mounted(const struct run *r, const struct command_call *c)
+{
+    time_t since = time(NULL);
+    int status = run_and_wait(c->operand), code = status;
+
+    for (size_t i = 0; i < r->count && !is_never_synced(c->options); i++)
+        if (!r->mount[i].is_particles && !r->mount[i].is_snapshot) {
+            int one = run_sync_folder(r->mount[i].target, since);
+            code = code == EXIT_OK ? one : code;
+        }
+    if (r->publish) {
+        int one = publish(r, code);
+        code = code == EXIT_OK ? one : code;
+    }
+    return code;
+}
+
 static int run_run(const struct command_call *c)
 {
-    const struct run *r = c->values;
-    char libraries[PATH_MAX];
+    struct run *r = c->values;
 
-    if (!r->is_hdf5)
-        return text_fail(EXIT_USAGE, "run: --hdf5 is missing, which says what the program writes with");
-    int code = cmd_check_key(c->options, "run");
+    if (r->is_check && c->count > 1)
+        return text_fail(EXIT_USAGE, "run: --check takes one PROGRAM, and no arguments for it");
+    if (r->is_check)
+        return run_check(c->operand[0]);
+    int code = check_options(r, c->options);
     if (code == EXIT_OK)
-        code = installed_libraries("run", libraries);
+        code = run_prepare_mounts(r);
     if (code == EXIT_OK)
-        code = run_set_hdf5(libraries);
+        code = check_publish(r);
     if (code == EXIT_OK)
-        code = run_set_mpi(libraries);
-    if (code == EXIT_OK)
-        code = run_set_options(c->options);
+        code = run_set_environment(r, c->options);
     if (code != EXIT_OK)
         return code;
     c->operand[c->count] = NULL;
-    execvp(c->operand[0], c->operand);
-    return text_fail(EXIT_TROUBLE, "run: %s cannot be started: %s", c->operand[0], strerror(errno));
+    if (r->count == 0)
+        return run_become(c->operand);
+    exit(run_mounted(r, c)); /* the program's own exit status, whatever it is in this program */
 }
 
-static const struct command_option options[] = {{"hdf5", 0, NULL,
-                                                 "the program writes with HDF5: its new files become logical files",
-                                                 NULL, offsetof(struct run, is_hdf5)},
-                                                {0}};
+static const struct command_option options[] = {
+    {"mount", 0, "POINT=NS", "the namespace NS is at the path POINT; it is created if it does not exist",
+     run_parse_mount, 0},
+    {"particles", 0, "POINT=DIR", "the directory DIR is at the path POINT, with one file for each particle",
+     run_parse_particles, 0},
+    {"label", 0, "L", "label of an epoch: $NAME, or a pattern of the name of the folder that is opened, as 'dump.%d'",
+     cmd_parse_text, offsetof(struct run, label)},
+    {"publish", 0, "REG@NAME", "publish the namespace as a snapshot when the program has succeeded", cmd_parse_text,
+     offsetof(struct run, publish)},
+    {"sync", 0, NULL, "every close waits for storage", NULL, offsetof(struct run, is_sync)},
+    {"hdf5", 0, NULL, "the program writes with HDF5: its new files become logical files", NULL,
+     offsetof(struct run, is_hdf5)},
+    {"mpiio", 0, NULL, "the same for MPI-IO", NULL, offsetof(struct run, is_mpiio)},
+    {"check", 0, NULL, "start nothing, but print what of the program COMMAND could not be seen by DeltaFS", NULL,
+     offsetof(struct run, is_check)},
+    {0}};
 
 const struct command cmd_run = {
     .name = "run",
-    .usage = "--hdf5 [--key PATTERN] [--index DIR] [OPTION...] -- COMMAND [ARGUMENT...]",
+    .usage = "[--mount POINT=NS] [--particles POINT=DIR] [--hdf5] [--mpiio] [OPTION...] -- COMMAND [ARGUMENT...]",
     .text = "Run a program as it is, with the environment by which its files become DeltaFS's. COMMAND may\n"
             "    be a launcher such as mpirun, or be started by one.\n"
-            "    --key PATTERN        index the files by the IDs in these datasets, such as '/Step#*/*/q'\n"
+            "    --key PATTERN        index HDF5 files by the IDs in these datasets, such as '/Step#*/*/q'\n"
             "    --index DIR          one index for all files (default: one in each file)\n"
-            "    OPTION               any of 'deltafs help options' too",
+            "    --schema S           columns of a particle's record, such as x:f4,y:f4,cell:i4\n"
+            "    OPTION               any of 'deltafs help options' too, but for sync",
     .missing = "COMMAND is missing, behind --",
     .least = 1,
     .size = sizeof(struct run),

@@ -55,3 +55,8 @@ int installed_mpi(const char *libraries, char folder[static PATH_MAX])
 {
     return find(libraries, ".", ".", INSTALLED_MPI, folder);
 }
+
+int installed_posix(const char *libraries, char folder[static PATH_MAX])
+{
+    return find(libraries, ".", ".", INSTALLED_POSIX, folder);
+}

@@ -8,6 +8,7 @@
 #define INSTALLED_OVERLAY   "libdeltafs_romio.so"
 #define INSTALLED_COMPONENT "mca_fs_deltafs.so"
 #define INSTALLED_MPI       "libdeltafs_mpi.so.0"
+#define INSTALLED_POSIX     "libdeltafs_posix.so"
 
 /* The folder that libdeltafs is in. Returns the exit code; `command` is for its message. */
 int installed_libraries(const char *command, char folder[static PATH_MAX]);
@@ -17,5 +18,6 @@ int installed_plugin(const char *libraries, char folder[static PATH_MAX]);
 int installed_overlay(const char *libraries, char folder[static PATH_MAX]);
 int installed_components(const char *libraries, char folder[static PATH_MAX]);
 int installed_mpi(const char *libraries, char folder[static PATH_MAX]);
+int installed_posix(const char *libraries, char folder[static PATH_MAX]);
 
 #endif

@@ -3,30 +3,10 @@
 # says if something is missing.
 . "$top_srcdir/tests/support/lib.sh"
 . "$top_srcdir/tests/support/cli_lib.sh"
-[ -e "$top_builddir/.libs/libdeltafs.so.0" ] || skip "there is no shared library"
-unset HDF5_DRIVER HDF5_PLUGIN_PATH ROMIO_FSTYPE_FORCE OMPI_MCA_mca_base_component_path
+. "$top_srcdir/tests/tools/run_lib.sh"
 
-work=$(cd "$work" && pwd -P)
-lib=$work/usr/lib
-mkdir -p "$lib" "$work/usr/bin"
-cp -p "$top_builddir/.libs/deltafs" "$work/usr/bin/deltafs"
-cp -P "$top_builddir"/.libs/libdeltafs.so* "$lib/"
-deltafs=$work/usr/bin/deltafs
-LD_LIBRARY_PATH=$lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-export LD_LIBRARY_PATH
-
-# Nothing of the system's is asked of a library that is an empty file, and the complaint of the loader is no error.
 run() {
-    "$deltafs" run --hdf5 "$@" 2>"$work/said"
-    got=$?
-    grep -v 'ld.so: object' "$work/said" >&2
-    return $got
-}
-has() {
-    grep -qxF -- "$1" "$work/out" || fail "not set: $1; but: $(grep "^${1%%=*}=" "$work/out")"
-}
-has_not() {
-    ! grep -q "^$1=" "$work/out" || fail "is set: $(grep "^$1=" "$work/out")"
+    without_loader "$deltafs" run --hdf5 "$@"
 }
 
 # ---- What is missing
@@ -42,6 +22,8 @@ has "HDF5_DRIVER=deltafs"
 has "HDF5_PLUGIN_PATH=$lib/deltafs/hdf5"
 has_not ROMIO_FSTYPE_FORCE
 has_not DELTAFS_KEY
+expect 3 "$deltafs" run --mpiio -- env
+says "--mpiio: this DeltaFS was built without MPI"
 : >"$lib/libdeltafs_mpi.so.0"
 expect 3 run -- env
 says "$lib/libdeltafs_romio.so is missing"
@@ -62,13 +44,23 @@ has_not DELTAFS_MEMORY
 # What was set stays, and other options go the same way.
 HDF5_PLUGIN_PATH=/filters LD_PRELOAD=/lib/other.so DELTAFS_SYNC=close
 export HDF5_PLUGIN_PATH LD_PRELOAD DELTAFS_SYNC
-expect 0 run --sync commit --memory 64M -- env 2>/dev/null
+expect 0 run --memory 64M -- env 2>/dev/null
 unset LD_PRELOAD
 has "HDF5_PLUGIN_PATH=$lib/deltafs/hdf5:/filters"
 has "LD_PRELOAD=/lib/other.so:$lib/libdeltafs_romio.so"
-has "DELTAFS_SYNC=commit"
+has "DELTAFS_SYNC=close"
 has "DELTAFS_MEMORY=64M"
 unset HDF5_PLUGIN_PATH DELTAFS_SYNC
+expect 0 run --sync -- env
+has "DELTAFS_SYNC=close"
+# A library that is preloaded already is not preloaded twice, and MPI-IO needs no HDF5.
+LD_PRELOAD="/lib/other.so $lib/libdeltafs_romio.so"
+export LD_PRELOAD
+expect 0 "$deltafs" run --mpiio -- env
+unset LD_PRELOAD
+has "LD_PRELOAD=/lib/other.so $lib/libdeltafs_romio.so"
+has "ROMIO_FSTYPE_FORCE=deltafs:"
+has_not HDF5_DRIVER
 
 # ---- Open MPI
 
@@ -92,7 +84,7 @@ says "/nowhere/program cannot be started: No such file or directory"
 expect 2 run
 says "COMMAND is missing, behind --"
 expect 2 "$deltafs" run -- env
-says "--hdf5 is missing"
+says "give --mount, --particles, --hdf5 or --mpiio"
 expect 2 run env -u HOME
 says "unknown option '-u'"
 expect 2 run --key q -- env

@@ -1,0 +1,197 @@
+/* Mounts of "deltafs run": POINT=TARGET of --mount and --particles. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <deltafs/deltafs_namespace.h>
+#include "tools/run_parts.h"
+#include "tools/target.h"
+#include "tools/text.h"
+
+/* ---- The text ---- */
+
+/* Copy the `n` bytes of a POINT without '/' that are not needed, and without ".". */
+static const char *take_point(const char *text, size_t n, char out[static PATH_MAX])
+{
+    size_t used = 0;
+
+    if (*text != '/')
+        return "is no POINT=TARGET with an absolute path POINT; $PWD/NAME is the path of NAME in the working folder";
+    if (n >= PATH_MAX)
+        return "has a POINT that is too long";
+    for (size_t size; n > 0; text += size, n -= size) {
+        size = 1 + strcspn(text + 1, "/=");
+        if (size == 3 && memcmp(text, "/..", size) == 0)
+            return "has '..' in its POINT; give the path without it";
+        if (size > 1 && !(size == 2 && text[1] == '.')) {
+            memcpy(out + used, text, size);
+            used += size;
+        }
+    }
+    out[used] = '\0';
+    return used > 0 ? NULL : "has the root as its POINT; give a path below it";
+}
+
+static const char *parse(const char *text, struct run *r, int is_particles)
+{
+    struct run_mount *m = &r->mount[r->count];
+    const char *equals = strchr(text, '=');
+
+    if (r->count == RUN_MOUNTS_MAX)
+        return "is one too many; 16 can be given";
+    if (!equals)
+        return "has no '='; give POINT=TARGET";
+    if (strchr(text, '|'))
+        return "has a '|', which cannot be in these paths; use a symbolic link with another name as the TARGET";
+    const char *target = text_path(equals + 1);
+    if (*target == '\0')
+        return "has no TARGET behind the '='";
+    if (strlen(target) >= PATH_MAX)
+        return "has a TARGET that is too long";
+    r->count++;
+    m->is_particles = is_particles;
+    m->is_snapshot = !is_particles && target_is_snapshot(target);
+    if (!is_particles && !m->is_snapshot && strchr(target, '@'))
+        return "has a TARGET with a '@', as snapshots have; use a symbolic link with another name";
+    snprintf(m->target, sizeof m->target, "%s", target);
+    return take_point(text, (size_t)(equals - text), m->point);
+}
+
+const char *run_parse_mount(const char *text, void *run)
+{
+    return parse(text, run, 0);
+}
+
+const char *run_parse_particles(const char *text, void *run)
+{
+    return parse(text, run, 1);
+}
+
+/* ---- Targets ---- */
+
+static int make_absolute(char path[static PATH_MAX])
+{
+    char here[PATH_MAX], whole[PATH_MAX];
+    const char *folder = *path == '/' ? "" : getcwd(here, sizeof here);
+
+    if (!folder)
+        return text_fail(EXIT_TROUBLE, "run: the working folder has no path: %s", strerror(errno));
+    if (snprintf(whole, sizeof whole, "%s%s%s", folder, *folder ? "/" : "", path) >= (int)sizeof whole)
+        return text_fail(EXIT_TROUBLE, "run: the path is too long: %s/%s", folder, path);
+    memcpy(path, whole, sizeof whole);
+    return EXIT_OK;
+}
+
+/* REG@NAME, where REG may be several folders, or come from the environment, becomes the path of that one which has it.
+ */
+static int find_snapshot(struct run_mount *m)
+{
+    struct deltafs_snapshot_stat st = {.struct_size = sizeof st};
+    deltafs_snapshot *s;
+    int status = deltafs_snapshot_open(m->target, &s);
+
+    if (status != DELTAFS_OK)
+        return text_of_call(status);
+    status = deltafs_snapshot_stat(s, &st);
+    int n = status == DELTAFS_OK ? snprintf(m->target, sizeof m->target, "%s", st.path) : 0;
+    deltafs_snapshot_close(s);
+    if (status != DELTAFS_OK)
+        return text_of_call(status);
+    if (n >= (int)sizeof m->target)
+        return text_fail(EXIT_TROUBLE, "run: the path is too long: %s", m->target);
+    int code = make_absolute(m->target);
+    *strrchr(m->target, '/') = '@';
+    return code;
+}
+
+/* One that exists is left as it is: the program opens it. */
+static int create_namespace(const char *path)
+{
+    deltafs_namespace *ns;
+
+    if (target_is_namespace(path))
+        return EXIT_OK;
+    int status = deltafs_namespace_open(path, O_RDWR | O_CREAT, NULL, &ns);
+    return text_of_call(status == DELTAFS_OK ? deltafs_namespace_close(ns) : status);
+}
+
+/* The target without links. Its last name may be of something that does not exist yet. */
+static int resolve(const struct run_mount *m, char out[static PATH_MAX])
+{
+    char folder[PATH_MAX];
+    size_t n = strlen(m->target);
+
+    if (realpath(m->target, out))
+        return EXIT_OK;
+    snprintf(folder, sizeof folder, "%s", m->target);
+    while (n > 1 && folder[n - 1] == '/')
+        folder[--n] = '\0';
+    char *name = strrchr(folder, m->is_snapshot ? '@' : '/');
+    *name++ = '\0';
+    if (!realpath(*folder ? folder : "/", out))
+        return text_fail(EXIT_TROUBLE, "run: %s: the folder %s cannot be found: %s", m->target, folder,
+                         strerror(errno));
+    n = strlen(out);
+    if (snprintf(out + n, PATH_MAX - n, "/%s", name) >= (int)(PATH_MAX - n))
+        return text_fail(EXIT_TROUBLE, "run: the path is too long: %s", m->target);
+    return EXIT_OK;
+}
+
+/* ---- Checks ---- */
+
+static int is_within(const char *path, const char *folder)
+{
+    size_t n = strlen(folder);
+
+    return strncmp(path, folder, n) == 0 && (path[n] == '/' || path[n] == '\0');
+}
+
+static int check_points(const struct run_mount *m, const struct run_mount *other)
+{
+    if (m != other && is_within(m->point, other->point))
+        return text_fail(EXIT_USAGE, "run: %s lies within %s; mount points must lie side by side", m->point,
+                         other->point);
+    return EXIT_OK;
+}
+
+/* A target is a folder of the system, which must not be reached through a mount. */
+static int check_target(const struct run_mount *m, const struct run_mount *other)
+{
+    char real[PATH_MAX];
+    int code = resolve(m, real);
+
+    if (code != EXIT_OK)
+        return code;
+    if (is_within(m->target, other->point) || is_within(real, other->point))
+        return text_fail(EXIT_USAGE, "run: %s would be hidden by the mount point %s; choose another mount point",
+                         m->target, other->point);
+    if (is_within(other->point, m->target) || is_within(other->point, real))
+        return text_fail(EXIT_USAGE, "run: %s would hide a part of %s; choose another mount point", other->point,
+                         m->target);
+    return EXIT_OK;
+}
+
+static int check_pairs(const struct run *r, int (*check)(const struct run_mount *mount, const struct run_mount *other))
+{
+    int code = EXIT_OK;
+
+    for (size_t i = 0; i < r->count * r->count && code == EXIT_OK; i++)
+        code = check(&r->mount[i / r->count], &r->mount[i % r->count]);
+    return code;
+}
+
+int run_prepare_mounts(struct run *r)
+{
+    int code = check_pairs(r, check_points);
+
+    for (size_t i = 0; i < r->count && code == EXIT_OK; i++)
+        code = r->mount[i].is_snapshot ? find_snapshot(&r->mount[i]) : make_absolute(r->mount[i].target);
+    if (code == EXIT_OK)
+        code = check_pairs(r, check_target);
+    for (size_t i = 0; i < r->count && code == EXIT_OK; i++)
+        if (!r->mount[i].is_particles && !r->mount[i].is_snapshot)
+            code = create_namespace(r->mount[i].target);
+    return code;
+}
