@@ -294,7 +294,11 @@ static int put_changes(struct file *f, int fd, deltafs_namespace_file *to)
         status = put_span(f->mount->tree, fd, to, f->dirty.span[i]);
     if (status == DELTAFS_OK && f->cut != UINT64_MAX && (uint64_t)now.st_size > s.size)
         status = deltafs_namespace_file_truncate(to, (uint64_t)now.st_size);
-    return status == DELTAFS_OK ? deltafs_namespace_file_stat(to, &s) : status;
+    if (status == DELTAFS_OK)
+        status = deltafs_namespace_file_stat(to, &s);
+    if (status == DELTAFS_OK)
+        fill_stat(f->mount, &s, &f->st);
+    return status;
 }
 
 /* Open the file as it is now. *out stays NULL if it was removed meanwhile, by another process. */
@@ -489,11 +493,11 @@ static int open_bytes(struct file *f, deltafs_namespace *ns, mode_t mode, int *f
 {
     struct deltafs_namespace_stat s = {.struct_size = sizeof s};
     deltafs_namespace_file *h = NULL;
-    int access = f->flags & O_ACCMODE;
-    int flags = (f->flags & (O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW)) | (access == O_RDONLY ? O_RDONLY : O_RDWR);
+    int is_change = f->mount->tree->is_change, is_read = (f->flags & O_ACCMODE) == O_RDONLY;
+    int flags = (f->flags & O_NOFOLLOW) | (is_change ? O_RDWR | (f->flags & (O_CREAT | O_EXCL | O_TRUNC)) : O_RDONLY);
     int status = deltafs_namespace_file_open(ns, f->path, flags, mode, &h);
 
-    if (status == DELTAFS_ERR_FOLDER && access == O_RDONLY && !(f->flags & O_CREAT))
+    if (status == DELTAFS_ERR_FOLDER && is_read && !(f->flags & O_CREAT))
         return open_other(f, ns);
     if (status == DELTAFS_OK)
         status = deltafs_namespace_file_stat(h, &s);
@@ -525,22 +529,34 @@ static int open_changes(struct mount *m, const char *path, int flags)
     return (flags & O_CREAT) && tree_stat(m, path, 0, &st) != 0;
 }
 
+static int open_once(struct file *f, mode_t mode, int is_change, int *fd)
+{
+    deltafs_namespace *ns;
+    int error = tree_begin(f->mount->tree, is_change, &ns);
+
+    if (error != 0)
+        return error;
+    return tree_end(f->mount->tree, f->flags & (O_PATH | O_DIRECTORY) ? open_other(f, ns)
+                                                                      : open_bytes(f, ns, mode & ~current_umask(), fd));
+}
+
 int tree_open(struct mount *m, const char *path, int flags, mode_t mode, int *fd)
 {
     struct file *f;
-    deltafs_namespace *ns;
 
     *fd = -1;
+    if (m->tree->is_snapshot && (flags & O_ACCMODE) != O_RDONLY && !(flags & O_PATH))
+        return EROFS;
     int error = file_create(FILE_TREE, m, strdup(path), flags, &f);
     if (error != 0)
         return error;
     f->close = close_file;
     error = make_descriptor(f, fd);
+    int is_change = open_changes(m, path, flags);
     if (error == 0)
-        error = tree_begin(m->tree, open_changes(m, path, flags), &ns);
-    if (error == 0)
-        error = tree_end(m->tree, flags & (O_PATH | O_DIRECTORY) ? open_other(f, ns)
-                                                                 : open_bytes(f, ns, mode & ~current_umask(), fd));
+        error = open_once(f, mode, is_change, fd);
+    if (error == ENOENT && (flags & O_CREAT) && !is_change) /* it was removed since */
+        error = open_once(f, mode, 1, fd);
     if (error == 0 && (flags & O_DIRECTORY) && !S_ISDIR(f->st.st_mode))
         error = ENOTDIR;
     if (error == 0)
