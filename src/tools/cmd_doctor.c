@@ -376,6 +376,16 @@ static void check_hdf5(struct doctor *d)
     check_plugin(d, major, minor);
 }
 
+/* ---- POSIX ---- */
+
+static void check_posix(struct doctor *d)
+{
+    int is_found = installed_posix(d->libraries, d->folder);
+
+    text_say("POSIX library   %s",
+             is_found ? d->folder : "not installed; only 'deltafs run' with --mount or --particles needs it");
+}
+
 /* ---- The command ---- */
 
 static int doctor_run(const struct command_call *c)
@@ -395,6 +405,7 @@ static int doctor_run(const struct command_call *c)
     check_manual(d);
     check_mpi(d);
     check_hdf5(d);
+    check_posix(d);
     text_say("%d problem%s", d->problems, text_plural((uint64_t)d->problems));
     return d->problems > 0 ? EXIT_TROUBLE : EXIT_OK;
 }
