@@ -227,6 +227,13 @@ static off_t seek_inside(int fd, off_t offset, int whence)
     struct stat now;
     off_t at;
 
+    if (f->kind == FILE_PARTICLE && f->record) {
+        pthread_mutex_lock(&f->lock);
+        at = particles_seek(f, offset, whence);
+        pthread_mutex_unlock(&f->lock);
+        file_put(f);
+        return at;
+    }
     /* A memfd that has not all has holes that the file has not. */
     if ((whence == SEEK_DATA || whence == SEEK_HOLE) && f->kind == FILE_TREE && !f->has_all) {
         at = next.fstat(fd, &now) != 0             ? -1
@@ -295,4 +302,10 @@ CALL int fdatasync(int fd)
 {
     posix_begin();
     return file_is_ours(fd) ? sync_inside(fd) : next.fdatasync(fd);
+}
+
+CALL int syncfs(int fd)
+{
+    posix_begin();
+    return file_is_ours(fd) ? sync_inside(fd) : next.syncfs(fd);
 }

@@ -20,9 +20,11 @@ static int names_begin(const struct mount *m, deltafs_namespace **ns)
 static int make_folder(const struct route *r, mode_t mode)
 {
     deltafs_namespace *ns;
+
+    if (r->mount->kind == MOUNT_PARTICLES)
+        return particles_make_folder(r->mount, r->path);
     mode_t mask = umask(0);
     int error = names_begin(r->mount, &ns);
-
     umask(mask);
     return error == 0 ? tree_end(r->mount->tree, deltafs_namespace_mkdir(ns, r->path, mode & 07777 & ~mask)) : error;
 }

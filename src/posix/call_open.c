@@ -4,6 +4,7 @@
 #include "posix/begin.h"
 #include "posix/next.h"
 #include "posix/particles.h"
+#include "posix/placeholder.h"
 #include "posix/posix_tree.h"
 #include "posix/route.h"
 #include "posix/undeclared.h"
@@ -73,7 +74,7 @@ CALL int close(int fd)
 {
     posix_begin();
     int error = file_forget(fd);
-    int result = next.close(fd);
+    int result = placeholder_is(fd) ? posix_result(placeholder_close(fd)) : next.close(fd);
 
     return error != 0 ? posix_result(error) : result;
 }
@@ -102,11 +103,16 @@ CALL int dup(int fd)
 static int dup_to(int from, int to, int flags)
 {
     posix_begin();
-    if (from == to || (!file_is_ours(from) && !file_is_ours(to)))
+    if (from == to)
         return next.dup3(from, to, flags);
+    if (!file_is_ours(from) && !file_is_ours(to)) {
+        placeholder_forget(to);
+        return next.dup3(from, to, flags);
+    }
     struct file *f = file_get(from);
     int error = fcntl(from, F_GETFD) < 0 ? errno : file_forget(to);
     file_put(f);
+    placeholder_forget(to);
     int fd = error == EBADF ? posix_result(error) : next.dup3(from, to, flags);
     return note_copy(from, fd);
 }
@@ -159,8 +165,10 @@ CALL_ALIAS(fcntl64, fcntl);
 CALL int close_range(unsigned first, unsigned last, int flags)
 {
     posix_begin();
-    if (!((unsigned)flags & CLOSE_RANGE_CLOEXEC))
+    if (!((unsigned)flags & CLOSE_RANGE_CLOEXEC)) {
         file_forget_range(first, last);
+        placeholder_forget_range(first, last);
+    }
     return next.close_range(first, last, flags);
 }
 
@@ -168,5 +176,6 @@ CALL void closefrom(int first)
 {
     posix_begin();
     file_forget_range(first < 0 ? 0 : (unsigned)first, UINT_MAX);
+    placeholder_forget_range(first < 0 ? 0 : (unsigned)first, UINT_MAX);
     next.closefrom(first);
 }

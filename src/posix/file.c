@@ -4,9 +4,6 @@
 #include <stdlib.h>
 #include "posix/next.h"
 
-#define FILES_MAX                                                                                                      \
-    (1 << 20) /* descriptors; the kernel's own limit of a process, unless the administrator has raised it */
-
 static struct {
     pthread_mutex_t lock; /* of changes */
     _Atomic(struct file *) of[FILES_MAX];
@@ -36,6 +33,10 @@ void file_put(struct file *f)
 {
     if (!f || atomic_fetch_sub(&f->users, 1) > 1)
         return;
+    if (f->release) {
+        f->release(f);
+        return;
+    }
     pthread_mutex_destroy(&f->lock);
     spans_fini(&f->dirty);
     free(f->path);

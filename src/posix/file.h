@@ -9,10 +9,13 @@
 #include "posix/mount.h"
 #include "posix/span.h"
 
+#define FILES_MAX                                                                                                      \
+    (1 << 20) /* descriptors; the kernel's own limit of a process, unless the administrator has raised it */
+
 enum file_kind {
     FILE_TREE,    /* a file of a namespace, or something that was opened with O_PATH */
     FILE_FOLDER,  /* of a namespace or of particles */
-    FILE_PARTICLE /* a record that is being written; one that is read is a memfd, and no such file */
+    FILE_PARTICLE /* a record that is being written, or a memfd with all that a particle has */
 };
 
 /* An open file: what POSIX calls a description. */
@@ -31,8 +34,9 @@ struct file {
     struct spans dirty; /* what is only in the memfd */
     uint64_t cut;       /* the file was truncated to this since it was last committed; UINT64_MAX: it was not */
     int is_unbounded;   /* bytes may have been written without this library: all are dirty */
-    deltafs_namespace_file *reader; /* of a file whose memfd has not all; with the lock of the tree */
-    void *record;                   /* of a particle */
+    deltafs_namespace_file *reader;  /* of a file whose memfd has not all; with the lock of the tree */
+    void *record;                    /* of a particle that is being written; NULL: it is read */
+    void (*release)(struct file *f); /* instead of freeing it; NULL: it is freed */
 };
 
 /* A new one; *out has one user. Takes `path`, which is on the heap. */

@@ -16,15 +16,21 @@ static void fail(void)
     next._exit(127);
 }
 
-static void load(void)
+int library_path(const char *name, char out[static PATH_MAX])
 {
-    char path[PATH_MAX];
     Dl_info here = {.dli_fname = ""};
 
     dladdr((void *)&functions, &here);
     const char *slash = strrchr(here.dli_fname, '/');
     int n = slash ? (int)(slash - here.dli_fname) + 1 : 0;
-    snprintf(path, sizeof path, "%.*s" LIBRARY_NAME, n, here.dli_fname);
+    return snprintf(out, PATH_MAX, "%.*s%s", n, here.dli_fname, name) < PATH_MAX;
+}
+
+static void load(void)
+{
+    char path[PATH_MAX];
+
+    library_path(LIBRARY_NAME, path);
     void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!object)
         fail();

@@ -4,12 +4,22 @@
 #ifndef DELTAFS_POSIX_LIBRARY_H
 #define DELTAFS_POSIX_LIBRARY_H
 
+#include <limits.h>
 #include <deltafs/deltafs.h>
 #include <deltafs/deltafs_namespace.h>
 
 /* Each has a macro below of its name, so that calls look as they do elsewhere. */
 #define LIBRARY_FUNCTIONS(X)                                                                                           \
+    X(deltafs_append_bytes)                                                                                            \
+    X(deltafs_append_many)                                                                                             \
+    X(deltafs_close)                                                                                                   \
+    X(deltafs_create)                                                                                                  \
+    X(deltafs_epoch_cancel)                                                                                            \
+    X(deltafs_epoch_end)                                                                                               \
     X(deltafs_errmsg)                                                                                                  \
+    X(deltafs_get)                                                                                                     \
+    X(deltafs_get_bytes)                                                                                               \
+    X(deltafs_last_label)                                                                                              \
     X(deltafs_namespace_close)                                                                                         \
     X(deltafs_namespace_commit)                                                                                        \
     X(deltafs_namespace_errno)                                                                                         \
@@ -32,9 +42,20 @@
     X(deltafs_namespace_symlink)                                                                                       \
     X(deltafs_namespace_truncate)                                                                                      \
     X(deltafs_namespace_unlink)                                                                                        \
+    X(deltafs_open)                                                                                                    \
     X(deltafs_options_create)                                                                                          \
     X(deltafs_options_destroy)                                                                                         \
-    X(deltafs_options_set)
+    X(deltafs_options_get)                                                                                             \
+    X(deltafs_options_set)                                                                                             \
+    X(deltafs_records_destroy)                                                                                         \
+    X(deltafs_refresh)                                                                                                 \
+    X(deltafs_reopen)                                                                                                  \
+    X(deltafs_scan)                                                                                                    \
+    X(deltafs_schema_destroy)                                                                                          \
+    X(deltafs_schema_parse)                                                                                            \
+    X(deltafs_schema_size)                                                                                             \
+    X(deltafs_stat)                                                                                                    \
+    X(deltafs_strerror)
 
 struct library {
 #define LIBRARY_MEMBER(name) __typeof(name) *name;
@@ -44,8 +65,19 @@ struct library {
 
 /* Those functions. If libdeltafs cannot be loaded, this says so and ends the process with status 127. */
 const struct library *library(void);
+/* The path of a file beside this library. Returns whether it is short enough. */
+int library_path(const char *name, char out[static PATH_MAX]);
 
+#define deltafs_append_bytes(...)             library()->deltafs_append_bytes(__VA_ARGS__)
+#define deltafs_append_many(...)              library()->deltafs_append_many(__VA_ARGS__)
+#define deltafs_close(...)                    library()->deltafs_close(__VA_ARGS__)
+#define deltafs_create(...)                   library()->deltafs_create(__VA_ARGS__)
+#define deltafs_epoch_cancel(...)             library()->deltafs_epoch_cancel(__VA_ARGS__)
+#define deltafs_epoch_end(...)                library()->deltafs_epoch_end(__VA_ARGS__)
 #define deltafs_errmsg(...)                   library()->deltafs_errmsg(__VA_ARGS__)
+#define deltafs_get(...)                      library()->deltafs_get(__VA_ARGS__)
+#define deltafs_get_bytes(...)                library()->deltafs_get_bytes(__VA_ARGS__)
+#define deltafs_last_label(...)               library()->deltafs_last_label(__VA_ARGS__)
 #define deltafs_namespace_close(...)          library()->deltafs_namespace_close(__VA_ARGS__)
 #define deltafs_namespace_commit(...)         library()->deltafs_namespace_commit(__VA_ARGS__)
 #define deltafs_namespace_errno(...)          library()->deltafs_namespace_errno(__VA_ARGS__)
@@ -68,8 +100,19 @@ const struct library *library(void);
 #define deltafs_namespace_symlink(...)        library()->deltafs_namespace_symlink(__VA_ARGS__)
 #define deltafs_namespace_truncate(...)       library()->deltafs_namespace_truncate(__VA_ARGS__)
 #define deltafs_namespace_unlink(...)         library()->deltafs_namespace_unlink(__VA_ARGS__)
+#define deltafs_open(...)                     library()->deltafs_open(__VA_ARGS__)
 #define deltafs_options_create(...)           library()->deltafs_options_create(__VA_ARGS__)
 #define deltafs_options_destroy(...)          library()->deltafs_options_destroy(__VA_ARGS__)
+#define deltafs_options_get(...)              library()->deltafs_options_get(__VA_ARGS__)
 #define deltafs_options_set(...)              library()->deltafs_options_set(__VA_ARGS__)
+#define deltafs_records_destroy(...)          library()->deltafs_records_destroy(__VA_ARGS__)
+#define deltafs_refresh(...)                  library()->deltafs_refresh(__VA_ARGS__)
+#define deltafs_reopen(...)                   library()->deltafs_reopen(__VA_ARGS__)
+#define deltafs_scan(...)                     library()->deltafs_scan(__VA_ARGS__)
+#define deltafs_schema_destroy(...)           library()->deltafs_schema_destroy(__VA_ARGS__)
+#define deltafs_schema_parse(...)             library()->deltafs_schema_parse(__VA_ARGS__)
+#define deltafs_schema_size(...)              library()->deltafs_schema_size(__VA_ARGS__)
+#define deltafs_stat(...)                     library()->deltafs_stat(__VA_ARGS__)
+#define deltafs_strerror(...)                 library()->deltafs_strerror(__VA_ARGS__)
 
 #endif

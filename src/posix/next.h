@@ -39,6 +39,7 @@
     X(int, fallocate, (int, int, off_t, off_t))                                                                        \
     X(int, fsync, (int))                                                                                               \
     X(int, fdatasync, (int))                                                                                           \
+    X(int, syncfs, (int))                                                                                              \
     X(int, fstatat, (int, const char *, struct stat *, int))                                                           \
     X(int, fstat, (int, struct stat *))                                                                                \
     X(int, statx, (int, const char *, int, unsigned, struct statx *))                                                  \

@@ -1,41 +1,484 @@
 #include "posix/particles.h"
 #include <errno.h>
-#include <sys/stat.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include "posix/next.h"
+#include "posix/particles_parts.h"
+#include "posix/placeholder.h"
+
+#define BYTES_KEPT  ((size_t)64 << 10) /* of the memory of a record, for the next one */
+#define BYTES_FIRST 256
+#define MEMORY_AUTO                                                                                                    \
+    ((uint64_t)32 << 20) /* bytes of the spool, if the option memory is not set; else the half of that */
+#define PATH_ROOM (2 * PARTICLE_NAME_MAX + 3)
+
+/* A particle that is being written. */
+struct record {
+    struct file file;
+    struct record *next; /* unused */
+    struct place at;
+    char path[PATH_ROOM];
+    uint8_t *bytes;
+    size_t size, room;
+    int error; /* of a write: then there is no record */
+};
 
 int particles_create(const char *target, struct particles **out)
 {
-    (void)target;
-    *out = NULL;
-    return ENOTSUP;
+    struct particles *p = calloc(1, sizeof *p);
+    const char *label = getenv("DELTAFS_POSIX_LABEL");
+
+    if (!p || !(p->target = strdup(target))) {
+        free(p);
+        return ENOMEM;
+    }
+    p->label = label && *label ? label : NULL;
+    if (p->label && !label_is_valid(p->label)) {
+        posix_say("DELTAFS_POSIX_LABEL=%s is no $NAME of an environment variable, and no pattern such as dump.%%d",
+                  label);
+        free(p->target);
+        free(p);
+        return EINVAL;
+    }
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_mutex_init(&p->epoch_lock, NULL);
+    pthread_mutex_init(&p->read_lock, NULL);
+    *out = p;
+    return 0;
+}
+
+int particles_says(struct particles *p, enum particles_said kind)
+{
+    int is_first = !(p->said & 1u << kind);
+
+    p->said |= 1u << kind;
+    return is_first;
+}
+
+int particles_failed(int status)
+{
+    posix_say("%s", deltafs_errmsg(NULL));
+    return status == DELTAFS_ERR_LABEL || status == DELTAFS_ERR_SCHEMA || status == DELTAFS_ERR_SIZE
+               ? EINVAL
+               : deltafs_namespace_errno(status);
+}
+
+/* ---- What the directory is ---- */
+
+/* A number with a unit, as options have them; `otherwise` if it is a word. */
+static uint64_t size_of_option(const deltafs_options *o, const char *name, uint64_t otherwise)
+{
+    static const char units[] = "KMGT";
+    const char *text = "";
+    char *end;
+
+    deltafs_options_get(o, name, &text);
+    uint64_t size = strtoull(text, &end, 10);
+    const char *unit = *end ? strchr(units, *end) : NULL;
+    return end == text ? otherwise : unit ? size << 10 * (unit - units + 1) : size;
+}
+
+static int know_from_options(struct particles *p, const deltafs_options *o)
+{
+    const char *keys = "", *text = "";
+    deltafs_schema *schema;
+    int status = deltafs_options_get(o, "keys", &keys);
+
+    if (status == DELTAFS_OK)
+        status = deltafs_options_get(o, "schema", &text);
+    p->is_bytes = strcmp(keys, "bytes") == 0;
+    p->value_size = (int64_t)size_of_option(o, "value_size", UINT64_MAX);
+    if (status == DELTAFS_OK && *text && (status = deltafs_schema_parse(text, &schema)) == DELTAFS_OK) {
+        p->value_size = (int64_t)deltafs_schema_size(schema);
+        deltafs_schema_destroy(schema);
+    }
+    return status;
+}
+
+static int know_from_directory(struct particles *p, deltafs_dir *dir)
+{
+    struct deltafs_stat st = {.struct_size = sizeof st};
+    int status = deltafs_stat(dir, &st);
+
+    p->is_bytes = status == DELTAFS_OK && strcmp(st.keys, "bytes") == 0;
+    p->value_size = status == DELTAFS_OK ? st.value_size : -1;
+    deltafs_close(dir);
+    return status;
+}
+
+int particles_know(struct particles *p)
+{
+    deltafs_options *o = NULL;
+    deltafs_dir *dir;
+
+    if (atomic_load(&p->is_known))
+        return 0;
+    int status = deltafs_options_create(&o);
+    if (status == DELTAFS_OK) {
+        p->memory = (size_t)size_of_option(o, "memory", 2 * MEMORY_AUTO) / 2;
+        status = deltafs_open(p->target, NULL, &dir);
+        status = status == DELTAFS_OK              ? know_from_directory(p, dir)
+                 : status == DELTAFS_ERR_NOT_FOUND ? know_from_options(p, o)
+                                                   : status;
+    }
+    deltafs_options_destroy(o);
+    if (status != DELTAFS_OK)
+        return particles_failed(status);
+    atomic_store_explicit(&p->is_known, 1, memory_order_release);
+    return 0;
+}
+
+/* ---- Storing a record ---- */
+
+/* Where the spool may have a file. */
+static const char *spool_folder(const struct particles *p, char room[static PATH_MAX])
+{
+    const char *folder = getenv("TMPDIR"), *slash = strrchr(p->target, '/');
+
+    if (folder && *folder)
+        return folder;
+    size_t n = slash && slash > p->target ? (size_t)(slash - p->target) : 1;
+    if (!slash || n >= PATH_MAX)
+        return slash ? "/" : ".";
+    memcpy(room, p->target, n);
+    room[n] = '\0';
+    return room;
+}
+
+/* The spool, for a record with this label. With the lock. */
+static int spool_for(struct particles *p, const struct label *label)
+{
+    char room[PATH_MAX];
+
+    if (p->spool && p->of_spool.is_given == label->is_given && p->of_spool.number == label->number)
+        return 0;
+    if (p->spool) {
+        if (particles_says(p, SAID_FOLDERS))
+            posix_say("%s: files of two epochs are written at the same time; close the folder of one (closedir) before "
+                      "writing to the other",
+                      p->target);
+        return EINVAL;
+    }
+    p->spool = spool_create(p->memory, spool_folder(p, room));
+    p->of_spool = *label;
+    return p->spool ? 0 : ENOMEM;
+}
+
+/* With the lock. */
+static int check_size(struct particles *p, const struct record *r)
+{
+    if (p->value_size < 0 || r->size == (uint64_t)p->value_size)
+        return 0;
+    if (particles_says(p, SAID_SIZE))
+        posix_say("%s%s: %zu bytes were written before the file was closed, and a record of %s has %lld; such records "
+                  "are not stored",
+                  r->file.mount->point, r->path, r->size, p->target, (long long)p->value_size);
+    return EINVAL;
+}
+
+/* With the lock. */
+static int store(struct particles *p, const struct record *r)
+{
+    const struct spool_record head = {
+        .key = r->at.key, .key_size = (uint32_t)r->at.name_size, .size = (uint32_t)r->size};
+    int error = r->error != 0 ? r->error : check_size(p, r);
+
+    if (error == 0)
+        error = spool_for(p, &r->at.label);
+    if (error == 0 && (error = spool_add(p->spool, &head, head.key_size > 0 ? r->at.name : "", r->bytes)) != 0 &&
+        particles_says(p, SAID_STORE))
+        posix_say("%s: records cannot be kept until the end of the epoch: %s; TMPDIR can be a folder with more room",
+                  p->target, strerror(error));
+    return error;
+}
+
+/* The program has closed the file. */
+static int record_end(struct file *f, int fd)
+{
+    struct record *r = f->record;
+    struct particles *p = f->mount->particles;
+    int error = 0;
+
+    (void)fd;
+    pthread_mutex_lock(&f->lock);
+    if (r->size > 0 || r->error != 0) {
+        pthread_mutex_lock(&p->lock);
+        error = store(p, r);
+        p->lost += error != 0;
+        p->error = p->error != 0 ? p->error : error;
+        pthread_mutex_unlock(&p->lock);
+    }
+    r->size = 0;
+    r->error = 0;
+    pthread_mutex_unlock(&f->lock);
+    return error;
+}
+
+/* ---- Opening ---- */
+
+/* Nobody uses the file any more. */
+static void record_release(struct file *f)
+{
+    struct record *r = f->record;
+    struct particles *p = f->mount->particles;
+
+    if (r->room > BYTES_KEPT) {
+        free(r->bytes);
+        r->bytes = NULL;
+        r->room = 0;
+    }
+    pthread_mutex_lock(&p->lock);
+    r->next = p->unused;
+    p->unused = r;
+    pthread_mutex_unlock(&p->lock);
+}
+
+static struct record *record_create(struct mount *m)
+{
+    struct record *r = calloc(1, sizeof *r);
+
+    if (!r)
+        return NULL;
+    r->file = (struct file){.kind = FILE_PARTICLE,
+                            .mount = m,
+                            .path = r->path,
+                            .cut = UINT64_MAX,
+                            .close = record_end,
+                            .release = record_release,
+                            .record = r};
+    pthread_mutex_init(&r->file.lock, NULL);
+    particles_stat_folder(m, &r->file.st);
+    r->file.st.st_mode = S_IFREG | 0644;
+    r->file.st.st_nlink = 1;
+    r->file.st.st_size = 0;
+    return r;
+}
+
+static struct record *record_get(struct mount *m)
+{
+    struct particles *p = m->particles;
+
+    pthread_mutex_lock(&p->lock);
+    struct record *r = p->unused;
+    p->unused = r ? r->next : NULL;
+    pthread_mutex_unlock(&p->lock);
+    return r ? r : record_create(m);
+}
+
+static int open_writer(struct mount *m, const struct place *at, const char *path, int flags, int *fd)
+{
+    size_t size = strlen(path) + 1;
+
+    if (size > PATH_ROOM)
+        return ENAMETOOLONG;
+    struct record *r = record_get(m);
+    int error = r ? placeholder_open(fd) : ENOMEM;
+    if (error != 0) {
+        if (r)
+            record_release(&r->file);
+        return error;
+    }
+    memcpy(r->path, path, size);
+    r->at = *at;
+    r->at.name = at->name ? r->path + (at->name - path) : NULL;
+    r->file.flags = flags;
+    r->file.descriptors = 0;
+    atomic_store(&r->file.users, 0);
+    return file_set(&r->file, *fd);
+}
+
+/* A record is added behind those that there are, unless the folder is an epoch's. */
+static int check_flags(struct particles *p, const struct mount *m, const struct place *at, const char *path, int flags)
+{
+    if ((flags & O_ACCMODE) == O_WRONLY && ((flags & O_APPEND) || at->label.is_given))
+        return 0;
+    if (particles_says(p, SAID_FLAGS))
+        posix_say("%s%s: bytes can only be added to a particle, or read: open it with O_WRONLY and O_APPEND, or with "
+                  "the mode \"a\" of fopen",
+                  m->point, path);
+    return EINVAL;
+}
+
+static int check_name(struct particles *p, const struct mount *m, const char *path, int error)
+{
+    if (error == EINVAL && particles_says(p, SAID_NAME))
+        posix_say("%s%s: the name of a particle is a number from 0 to 18446744073709551615; DELTAFS_KEYS=bytes creates "
+                  "a directory that takes any names",
+                  m->point, path);
+    return error;
+}
+
+static int open_folder(struct mount *m, const char *path, int flags, int *fd)
+{
+    struct file *f;
+    int error = file_create(FILE_FOLDER, m, strdup(path), flags, &f);
+
+    if (error != 0)
+        return error;
+    particles_stat_folder(m, &f->st);
+    *fd = next.openat(AT_FDCWD, "/dev/null", O_PATH | (flags & O_CLOEXEC));
+    error = *fd < 0 ? errno : file_set(f, *fd);
+    file_put(f);
+    return error;
 }
 
 int particles_open(struct mount *m, const char *path, int flags, int *fd)
 {
-    (void)m;
-    (void)path;
-    (void)flags;
+    struct particles *p = m->particles;
+    int is_read = (flags & O_ACCMODE) == O_RDONLY || (flags & O_PATH);
+    struct place at;
+    int error = place_find(p, path, &at);
+
     *fd = -1;
-    return ENOTSUP;
+    if (error != 0)
+        return is_read ? ENOENT : check_name(p, m, path, error);
+    if (at.kind == PLACE_FOLDER)
+        return is_read && !(flags & O_CREAT) ? open_folder(m, path, flags, fd) : EISDIR;
+    if (flags & O_DIRECTORY)
+        return ENOTDIR;
+    if (is_read)
+        return particles_open_reader(m, &at, path, flags, fd);
+    error = check_flags(p, m, &at, path, flags);
+    return error == 0 ? open_writer(m, &at, path, flags, fd) : error;
+}
+
+int particles_make_folder(struct mount *m, const char *path)
+{
+    struct place at;
+    int error = place_find(m->particles, path, &at);
+
+    if (error == 0 && at.kind == PLACE_FOLDER)
+        return at.label.is_given ? 0 : EEXIST;
+    return EPERM;
+}
+
+/* ---- Writing ---- */
+
+static int make_room(struct record *r, size_t size)
+{
+    size_t room = r->room > 0 ? r->room : BYTES_FIRST;
+
+    if (size > PARTICLE_SIZE_MAX)
+        return EFBIG;
+    while (room < size)
+        room *= 2;
+    if (room == r->room)
+        return 0;
+    uint8_t *bytes = realloc(r->bytes, room);
+    if (!bytes)
+        return ENOMEM;
+    r->bytes = bytes;
+    r->room = room;
+    return 0;
 }
 
 ssize_t particles_write(struct file *f, const void *bytes, size_t size)
 {
-    (void)f;
-    (void)bytes;
-    (void)size;
-    return posix_result(ENOTSUP);
+    struct record *r = f->record;
+
+    if (r->error == 0)
+        r->error = size > PARTICLE_SIZE_MAX ? EFBIG : make_room(r, r->size + size);
+    if (r->error != 0)
+        return posix_result(r->error);
+    memcpy(r->bytes + r->size, bytes, size);
+    r->size += size;
+    return (ssize_t)size;
 }
 
-int particles_stat(struct mount *m, const char *path, struct stat *out)
+off_t particles_seek(const struct file *f, off_t offset, int whence)
 {
-    (void)m;
-    (void)path;
-    *out = (struct stat){.st_size = 0};
-    return ENOTSUP;
+    const struct record *r = f->record;
+    off_t end = (off_t)r->size;
+
+    if ((whence == SEEK_SET && offset == end) || ((whence == SEEK_CUR || whence == SEEK_END) && offset == 0))
+        return end;
+    return posix_result(ESPIPE);
 }
 
-int particles_sync(struct file *f)
+/* ---- Fork ---- */
+
+static void each_particles(void (*fn)(struct particles *p))
 {
-    (void)f;
-    return ENOTSUP;
+    for (size_t i = 0; i < mounts.count; i++)
+        if (mounts.mount[i].particles)
+            fn(mounts.mount[i].particles);
+}
+
+static void hold(struct particles *p)
+{
+    pthread_mutex_lock(&p->epoch_lock);
+    pthread_mutex_lock(&p->read_lock);
+    pthread_mutex_lock(&p->lock);
+}
+
+static void let_go(struct particles *p)
+{
+    pthread_mutex_unlock(&p->lock);
+    pthread_mutex_unlock(&p->read_lock);
+    pthread_mutex_unlock(&p->epoch_lock);
+}
+
+/* A handle's threads are not in the child, so it stays as it is there. */
+static void forget(struct particles *p)
+{
+    spool_destroy(p->spool);
+    p->spool = NULL;
+    p->reader = NULL;
+    p->error = 0;
+    p->lost = p->lost_before = 0;
+    let_go(p);
+}
+
+static int forget_record(struct file *f, int fd, void *arg)
+{
+    struct record *r = f->record;
+
+    (void)fd;
+    (void)arg;
+    if (f->kind == FILE_PARTICLE && r)
+        r->size = 0;
+    return 0;
+}
+
+void particles_before_fork(void)
+{
+    each_particles(hold);
+}
+
+void particles_after_fork(int is_child)
+{
+    if (is_child)
+        file_each(forget_record, NULL);
+    each_particles(is_child ? forget : let_go);
+}
+
+/* ---- The end ---- */
+
+static int finish_record(struct file *f, int fd, void *arg)
+{
+    (void)arg;
+    return f->kind == FILE_PARTICLE && f->record ? record_end(f, fd) : 0;
+}
+
+static void finish_epochs(int *first)
+{
+    for (size_t i = 0; i < mounts.count; i++) {
+        struct mount *m = &mounts.mount[i];
+        int error = m->particles ? particles_end_last(m->particles) : 0;
+        *first = *first != 0 ? *first : error;
+    }
+}
+
+int particles_finish(void)
+{
+    int error = file_each(finish_record, NULL);
+
+    finish_epochs(&error);
+    return error;
+}
+
+void particles_finish_job(void)
+{
+    particles_finish();
 }

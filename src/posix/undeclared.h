@@ -1,5 +1,6 @@
 /* Functions of the C library that no header declares, because compilers or older headers put their calls there: the
- * checked ones of _FORTIFY_SOURCE, and stat of programs that were built before version 2.33. */
+ * checked ones of _FORTIFY_SOURCE, and stat of programs that were built before version 2.33. And those of MPI, whose
+ * header is not used here. */
 #ifndef DELTAFS_POSIX_UNDECLARED_H
 #define DELTAFS_POSIX_UNDECLARED_H
 
@@ -21,5 +22,12 @@ int __fxstat(int version, int fd, struct stat *out);
 int __fxstat64(int version, int fd, struct stat *out);
 int __fxstatat(int version, int folder, const char *path, struct stat *out, int flags);
 int __fxstatat64(int version, int folder, const char *path, struct stat *out, int flags);
+
+int MPI_Init(int *argc, char ***argv);
+int MPI_Init_thread(int *argc, char ***argv, int required, int *provided);
+void mpi_init_(int *code);
+void mpi_init_f08_(int *code);
+void mpi_init_thread_(int *required, int *provided, int *code);
+void mpi_init_thread_f08_(int *required, int *provided, int *code);
 
 #endif

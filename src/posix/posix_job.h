@@ -1,0 +1,30 @@
+/* The job of MPI that a program is a rank of. This library links no MPI: when the program calls MPI_Init, the companion
+ * library of that MPI is loaded, libdeltafs_posix_mpi.so (posix_job_mpi.c). */
+#ifndef DELTAFS_POSIX_POSIX_JOB_H
+#define DELTAFS_POSIX_POSIX_JOB_H
+
+#include <deltafs/deltafs.h>
+
+/* Whether this process is one of several ranks, between MPI_Init and MPI_Finalize. */
+int job_is_on(void);
+/* Of each of the numbers, the greatest of all ranks. Collective. Without a job they stay as they are. Returns an error
+ * number, which was said. */
+int job_most(uint64_t *numbers, int n);
+/* Open a directory for writing, or create it. Collective; a status of libdeltafs, the same on all ranks. */
+int job_open(const char *path, const deltafs_options *options, int is_new, deltafs_dir **out);
+/* After a fork, in the child: it is no rank. */
+void job_forget(void);
+
+/* What the companion is asked for, by this name. */
+#define JOB_COMPANION "deltafs_posix_job"
+struct job_companion {
+    /* Join the job, with all ranks. `finish` is called by MPI_Finalize, before MPI ends. Returns NULL, or what is
+     * wrong.
+     */
+    const char *(*join)(void (*finish)(void), int *size);
+    /* These two are collective. Of the first, -1 says that MPI has failed. */
+    int (*most)(uint64_t *numbers, int n);
+    int (*open)(const char *path, const deltafs_options *options, int is_new, deltafs_dir **out);
+};
+
+#endif
