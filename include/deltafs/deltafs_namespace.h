@@ -3,7 +3,8 @@
  *
  * Any number of processes can have a namespace open, and any number of them can change it at the same time. They do not
  * communicate. Each writer has a table of its own, which gets all that it changes. A process sees what was committed
- * when it opened the namespace, and its own changes. It never sees a part of a commit.
+ * when it opened the namespace, or called deltafs_namespace_refresh, and its own changes. It never sees a part of a
+ * commit.
  *
  * The conventions of deltafs.h apply. A handle may be used by one thread at a time, together with the files and lists
  * that were opened with it. No call is collective. With deltafs_mpi_namespace_open (deltafs_mpi.h), the ranks of a job
@@ -77,6 +78,18 @@ DELTAFS_API int deltafs_namespace_open(const char *path, int flags, const deltaf
 /* Commit all changes so far, also what was written to files that are open. Readers that open the namespace afterwards
  * see them. If nothing was changed, the call does nothing. */
 DELTAFS_API int deltafs_namespace_commit(deltafs_namespace *ns);
+
+/* See what other processes have committed by now, as if the namespace were opened again. The handle's own changes stay,
+ * also those that are not committed. What it changes from now on is newer than all that it sees. Files that are open
+ * have the bytes that they had, until they are opened again. Open lists may or may not have what is new. Of an entry
+ * that this handle has changed and not committed, and another process, too, the newest change counts (see Writers).
+ *
+ * If there is nothing new, the call takes a system call or two for each table that another process has written, and two
+ * more. Otherwise it reads what is new, not what is in memory already. A snapshot never changes: the call does nothing.
+ *
+ * DELTAFS_ERR_MODE: ranks share the namespace. DELTAFS_ERR_DAMAGED, DELTAFS_ERR_IO: a table cannot be read. After an
+ * error the handle sees all, some or nothing of what is new; the call can be made again. */
+DELTAFS_API int deltafs_namespace_refresh(deltafs_namespace *ns);
 
 /* Commit, close and free the handle. The handle is freed even if the call returns an error. Close files and lists
  * first. NULL is fine. */

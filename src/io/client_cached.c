@@ -104,6 +104,11 @@ int io_file_refresh(struct io_file *f, struct error *e)
     return rc < 0 ? error_system(e, -rc, "refresh", f->path) : DELTAFS_OK;
 }
 
+int io_file_is_late(struct io_file *f)
+{
+    return file_refresh(f) != 0;
+}
+
 int io_file_wait(struct io_file *f, unsigned *waited)
 {
     if (f->is_waited || f->io->vain_waits >= VAIN_WAITS_MAX || file_refresh(f) <= 0)

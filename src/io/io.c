@@ -76,12 +76,12 @@ static int posix_open(void *ctx, const char *path, int flags, mode_t mode)
     return rc;
 }
 
-static int posix_attributes(void *ctx, int fd, struct io_attributes *out)
+static int posix_attributes_in(void *ctx, int folder, const char *name, struct io_attributes *out)
 {
     struct statx st;
 
     (void)ctx;
-    if (statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &st) != 0)
+    if (statx(folder, name, name[0] == '\0' ? AT_EMPTY_PATH : 0, STATX_BASIC_STATS | STATX_BTIME, &st) != 0)
         return -errno;
     *out = (struct io_attributes){
         .size = st.stx_size,
@@ -94,6 +94,11 @@ static int posix_attributes(void *ctx, int fd, struct io_attributes *out)
         .born = st.stx_mask & STATX_BTIME ? (uint64_t)st.stx_btime.tv_sec * 1000000000 + st.stx_btime.tv_nsec : 0,
     };
     return 0;
+}
+
+static int posix_attributes(void *ctx, int fd, struct io_attributes *out)
+{
+    return posix_attributes_in(ctx, fd, "", out);
 }
 
 /* ext4 spends a quarter of the time on pages that are written and have no place on storage yet. Other file systems gain
@@ -231,6 +236,7 @@ static const struct io_ops posix_ops = {
     .pwrite = posix_pwrite,
     .sync = posix_sync,
     .attributes = posix_attributes,
+    .attributes_in = posix_attributes_in,
     .refresh = client_cached_refresh,
     .truncate = posix_truncate,
     .allocate = posix_allocate,
@@ -531,6 +537,32 @@ int io_file_attributes(struct io_file *f, struct io_attributes *out, struct erro
         return status;
     int rc = f->io->ops->attributes(f->io->ctx, fd, out);
     return io_end(f, fd, rc < 0 ? error_system(e, -rc, "get size and time of", f->path) : DELTAFS_OK, e);
+}
+
+/* The same as io_attributes_in, of a file that is opened for this. */
+static int attributes_of_name(struct io_file *folder, const char *name, struct io_attributes *out, struct error *e)
+{
+    char path[PATH_ROOM];
+    struct io_file file;
+    int status = io_file_open_name(folder->io, io_path_in(path, folder->path, "%s", name), O_RDONLY, &file, e);
+
+    return status == DELTAFS_OK ? io_file_finish(&file, io_file_attributes(&file, out, e), e) : status;
+}
+
+int io_attributes_in(struct io_file *folder, int is_late, const char *name, struct io_attributes *out, struct error *e)
+{
+    const struct io_ops *ops = folder->io->ops;
+
+    *out = (struct io_attributes){.is_removed = 1};
+    if (is_late || !ops->attributes_in) {
+        int status = attributes_of_name(folder, name, out, e);
+        return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
+    }
+    int rc = ops->attributes_in(folder->io->ctx, folder->fd, name, out);
+    if (rc == 0 || rc == -ENOENT || rc == -ENOTDIR)
+        return DELTAFS_OK;
+    char path[PATH_ROOM];
+    return error_system(e, -rc, "get size and time of", io_path_in(path, folder->path, "%s", name));
 }
 
 int io_file_size(struct io_file *f, uint64_t *out, struct error *e)

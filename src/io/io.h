@@ -35,6 +35,8 @@ struct io_ops {
     ssize_t (*pwrite)(void *ctx, int fd, const void *bytes, size_t n, uint64_t offset);
     int (*sync)(void *ctx, int fd);
     int (*attributes)(void *ctx, int fd, struct io_attributes *out);
+    /* Of what has a name in an open folder. NULL: it has to be opened. */
+    int (*attributes_in)(void *ctx, int folder, const char *name, struct io_attributes *out);
     /* Refresh what this host knows of an open file; 1: it may be seen late all the same; 0: it never is. NULL: never.
      */
     int (*refresh)(void *ctx, int fd);
@@ -80,6 +82,12 @@ struct io_file {
     _Atomic int is_waited;  /* what is missing has been waited for in vain, or is this process's own */
 };
 
+/* Whether a file is the same, and has the same bytes, as far as its attributes say. */
+static inline int io_is_unchanged(const struct io_attributes *a, const struct io_attributes *b)
+{
+    return a->inode == b->inode && a->born == b->born && a->size == b->size && a->mtime == b->mtime;
+}
+
 /* The operating system's operations, or what a test has put in their place for containers opened from now on. */
 struct io io_default(void);
 void io_replace_default(const struct io_ops *ops, void *ctx); /* NULL: the operating system's again */
@@ -119,6 +127,9 @@ int io_file_sync(struct io_file *f, struct error *e);
 int io_file_attributes(struct io_file *f, struct io_attributes *out, struct error *e);
 int io_file_size(struct io_file *f, uint64_t *out, struct error *e);
 int io_file_mtime(struct io_file *f, uint64_t *out, struct error *e); /* _NOT_DELTAFS: no regular file */
+/* Of what has a name in an open folder. If nothing has, which is no error, all is zero but is_removed. `is_late`: as
+ * io_file_is_late says of the folder. */
+int io_attributes_in(struct io_file *folder, int is_late, const char *name, struct io_attributes *out, struct error *e);
 int io_file_truncate(struct io_file *f, uint64_t size, struct error *e);
 /* Allocate storage for `n` bytes at `offset`, which makes writing there faster on some file systems; returns whether
  * that was done. Truncating the file to the size it has frees what was not written. */
@@ -179,6 +190,8 @@ __attribute__((format(printf, 3, 4))) char *io_path_in(char path[PATH_ROOM], con
 int io_file_open_name(struct io *io, const char *path, int flags, struct io_file *out, struct error *e);
 /* Refresh what this host knows of a file that has been open for a while. */
 int io_file_refresh(struct io_file *f, struct error *e);
+/* The same; whether it may be seen late: it is on a client-cached file system. */
+int io_file_is_late(struct io_file *f);
 /* What the file contains is not what it must: on a client-cached file system refresh, from the second time on after a
  * pause, unless that was done for long enough. Returns whether reading again is worth it. *waited is 0 at first. */
 int io_file_wait(struct io_file *f, unsigned *waited);

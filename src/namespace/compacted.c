@@ -6,8 +6,7 @@
 #include "namespace/compacted.h"
 #include "namespace/entry_format.h"
 
-#define NAME       "COMPACTED"
-#define NAME_ASIDE ".COMPACTED."
+#define NAME_ASIDE "." COMPACTED_NAME "."
 
 void compacted_fini(struct compacted *c)
 {
@@ -76,7 +75,7 @@ int compacted_read(struct io *io, const char *path, struct compacted *out, struc
     uint64_t end;
 
     *out = (struct compacted){.table = NULL};
-    int status = io_file_open(io, io_path_in(name, path, NAME), O_RDONLY, &file, e);
+    int status = io_file_open(io, io_path_in(name, path, COMPACTED_NAME), O_RDONLY, &file, e);
     if (status != DELTAFS_OK)
         return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
     status = io_file_finish(&file, textlog_read(&file, NULL, take_line, out, &end, e), e);
@@ -140,7 +139,7 @@ int compacted_write(struct io *io, const char *path, const struct compacted *c, 
         return status;
     status = io_file_finish(&file, write_lines(&file, c, sync, e), e);
     if (status == DELTAFS_OK)
-        status = io_rename(io, aside, io_path_in(name, path, NAME), e);
+        status = io_rename(io, aside, io_path_in(name, path, COMPACTED_NAME), e);
     if (status != DELTAFS_OK)
         io_unlink(io, aside, error_ignored());
     return status == DELTAFS_OK && sync ? io_sync_folder(io, path, e) : status;

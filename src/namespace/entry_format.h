@@ -21,6 +21,7 @@
 #include "io/io_format.h"
 
 #define NAMESPACE_NAME "NAMESPACE"
+#define COMPACTED_NAME "COMPACTED"
 #define TABLE_NAME     "t%016llx"
 #define TABLE_DATA     ".data"    /* behind it */
 #define TABLE_JOURNAL  ".journal" /* behind it */

@@ -211,12 +211,12 @@ static int take_records(struct journal *j, const char *path, size_t at, size_t e
     return status;
 }
 
-static int take_groups(struct journal *j, const char *path, size_t n, struct error *e)
+static int take_groups(struct journal *j, const char *path, size_t begin, size_t n, struct error *e)
 {
     const uint8_t *p = j->bytes.bytes;
     int status = DELTAFS_OK;
 
-    for (size_t at = 0, size; at < n && status == DELTAFS_OK; at += size) {
+    for (size_t at = begin, size; at < n && status == DELTAFS_OK; at += size) {
         size = whole_group(p + at, n - at);
         if (size > 0)
             status = take_records(j, path, at, at + size, e);
@@ -244,7 +244,7 @@ int journal_parse(struct journal *j, const char *path, const uint8_t *bytes, siz
 {
     int status = take_bytes(j, bytes, n, table, e);
 
-    return status == DELTAFS_OK ? take_groups(j, path, n, e) : status;
+    return status == DELTAFS_OK ? take_groups(j, path, 0, n, e) : status;
 }
 
 int journal_salvage(struct journal *j, const char *path, const uint8_t *bytes, size_t n, uint64_t table, size_t *lost,
@@ -271,43 +271,83 @@ int journal_salvage(struct journal *j, const char *path, const uint8_t *bytes, s
     return status;
 }
 
-static int read_file(struct journal *j, struct io_file *file, uint64_t *size, struct error *e)
+/* Read the bytes from `begin` on, and take their groups. */
+static int read_groups(struct journal *j, struct io_file *file, size_t begin, struct error *e)
 {
-    int status = io_file_size(file, size, e);
-    uint64_t n = status == DELTAFS_OK ? *size : 0;
+    size_t end = (size_t)j->seen.size;
+    int status = DELTAFS_OK;
 
-    journal_clear(j);
-    if (status == DELTAFS_OK && n > JOURNAL_MAX)
+    if (j->seen.size > JOURNAL_MAX)
         return error_damaged(e, file->path, JOURNAL_MAX, "a journal is not that long");
-    if (status == DELTAFS_OK && n > 0)
-        status = buffer_reserve(&j->bytes, (size_t)n, MESSAGE, e);
-    if (status == DELTAFS_OK && n > 0)
-        status = io_file_read(file, 0, j->bytes.bytes, (size_t)n, e);
-    return status == DELTAFS_OK ? take_groups(j, file->path, (size_t)n, e) : status;
+    if (end > begin)
+        status = buffer_reserve(&j->bytes, end, MESSAGE, e);
+    if (status == DELTAFS_OK && end > begin)
+        status = io_file_read(file, begin, j->bytes.bytes + begin, end - begin, e);
+    return status == DELTAFS_OK ? take_groups(j, file->path, begin, end, e) : status;
+}
+
+static int read_file(struct journal *j, struct io_file *file, struct error *e)
+{
+    journal_clear(j);
+    int status = io_file_attributes(file, &j->seen, e);
+    return status == DELTAFS_OK ? read_groups(j, file, 0, e) : status;
 }
 
 /* A writer has just truncated a group that was interrupted. */
-static int has_shrunk(struct io_file *file, uint64_t size)
+static int has_shrunk(const struct journal *j, struct io_file *file)
 {
     uint64_t now;
 
-    return io_file_size(file, &now, error_ignored()) == DELTAFS_OK && now < size;
+    return io_file_size(file, &now, error_ignored()) == DELTAFS_OK && now < j->seen.size;
 }
 
 int journal_read(struct journal *j, struct io *io, const char *path, uint64_t table, struct error *e)
 {
     struct io_file file;
     unsigned waited = 0;
-    uint64_t size = 0;
 
     *j = (struct journal){.table = table};
     int status = io_file_open_name(io, path, O_RDONLY, &file, e);
     if (status != DELTAFS_OK)
         return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
     do
-        status = read_file(j, &file, &size, e);
-    while (status == DELTAFS_ERR_DAMAGED && (has_shrunk(&file, size) || io_file_wait(&file, &waited)));
+        status = read_file(j, &file, e);
+    while (status == DELTAFS_ERR_DAMAGED && (has_shrunk(j, &file) || io_file_wait(&file, &waited)));
     return io_file_finish(&file, status, e);
+}
+
+/* What is new in an open file. */
+static int extend(struct journal *j, struct io_file *file, struct error *e)
+{
+    const struct io_attributes was = j->seen;
+    int status = io_file_attributes(file, &j->seen, e);
+
+    if (status == DELTAFS_OK && (j->seen.inode != was.inode || j->seen.born != was.born || j->seen.size < j->end))
+        return DELTAFS_ERR_CHANGED;
+    return status == DELTAFS_OK ? read_groups(j, file, j->end, e) : status;
+}
+
+int journal_extend(struct journal *j, struct io *io, const char *path)
+{
+    const struct journal was = *j;
+    struct io_file file;
+    int status = DELTAFS_ERR_NOT_FOUND;
+
+    /* If nothing counts that was read, the next writer may have begun a new file. */
+    if (j->last_label > 0)
+        status = io_file_open_name(io, path, O_RDONLY, &file, error_ignored());
+    if (status != DELTAFS_OK)
+        return 0;
+    status = io_file_finish(&file, extend(j, &file, error_ignored()), error_ignored());
+    if (status == DELTAFS_OK)
+        return 1;
+    j->seen = was.seen;
+    j->last_label = was.last_label;
+    j->used = was.used;
+    j->end = was.end;
+    j->records = was.records;
+    j->committed = was.committed;
+    return 0;
 }
 
 /* ---- Writing ---- */

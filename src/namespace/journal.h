@@ -32,9 +32,10 @@ struct journal_record {
 
 struct journal {
     uint64_t table;
-    uint64_t last_label; /* of the last group that counts; 0: there is none */
-    struct buffer bytes; /* as in the file */
-    size_t used, end;    /* bytes, with and without the group that is not committed */
+    uint64_t last_label;       /* of the last group that counts; 0: there is none */
+    struct io_attributes seen; /* of the file, as it was read; all zero: there was none */
+    struct buffer bytes;       /* as in the file */
+    size_t used, end;          /* bytes, with and without the group that is not committed */
     struct journal_record *record;
     size_t records, room;
     size_t committed; /* records in groups */
@@ -49,6 +50,9 @@ struct journal {
 /* Read what is committed. That there is no file is no error. DELTAFS_ERR_DAMAGED: a group is damaged, and another one
  * behind it is not. journal_fini in any case. */
 int journal_read(struct journal *j, struct io *io, const char *path, uint64_t table, struct error *e);
+/* The same of what was appended to the file since; the new records are behind those that there are. Returns whether it
+ * could be done; if not, nothing has changed, and the file is to be read as a whole: it may be another one. */
+int journal_extend(struct journal *j, struct io *io, const char *path);
 /* The same of `n` bytes in memory. */
 int journal_parse(struct journal *j, const char *path, const uint8_t *bytes, size_t n, uint64_t table, struct error *e);
 /* Of damaged ones, the groups that can be read, in j->bytes up to j->end, as a file without the damage; *lost: bytes

@@ -15,7 +15,7 @@
 
 /* What one table has of one id, or what was changed here. */
 struct source {
-    struct table *table; /* NULL: changed here */
+    struct table table; /* as it was when the list was opened, without what it owns; number 0: changed here */
     struct table_reader *reader;
     deltafs_iter *iter;
     struct shared_list *shared; /* what the owner of a part has of the id; else NULL */
@@ -46,7 +46,8 @@ struct version {
 
 struct deltafs_namespace_list {
     deltafs_namespace *ns;
-    uint64_t clears;       /* of the names in memory, as it was opened */
+    uint64_t clears;       /* of the names in memory, */
+    uint64_t refreshes;    /* and of the handle, as it was opened */
     struct folder *folder; /* its ids, by hash */
     size_t folders;
     uint32_t low, high;    /* the hashes of names that are read from tables */
@@ -182,19 +183,19 @@ static int next_record(deltafs_namespace_list *l, struct source *s)
 
     if (s->shared)
         return next_shared(l, s);
-    if (!s->table)
+    if (s->table.number == 0)
         return next_changed(l, s);
     s->bytes = NULL;
     do {
         status = iter_next_number(s->iter, &record, &l->ns->error);
         if (status != DELTAFS_OK)
-            return tables_explain(&l->ns->tables, s->table, status, &l->ns->error);
+            return tables_explain(&l->ns->tables, &s->table, status, &l->ns->error);
         if (!record)
             return DELTAFS_OK;
-        status = table_decode(s->table, record, &s->entry, &l->ns->error);
+        status = table_decode(&s->table, record, &s->entry, &l->ns->error);
         /* Another folder may have the same hash, and a layer have less than the table has by now. */
     } while (status == DELTAFS_OK &&
-             (!id_is_same(&s->entry.parent, &s->parent) || !table_has(s->table, record->label, s->entry.inode.stamp)));
+             (!id_is_same(&s->entry.parent, &s->parent) || !table_has(&s->table, record->label, s->entry.inode.stamp)));
     if (status != DELTAFS_OK)
         return status;
     s->bytes = record->value;
@@ -227,7 +228,13 @@ static int add_source(deltafs_namespace_list *l, const struct source *s, int sta
 static int add_folder(deltafs_namespace_list *l, struct table *table, struct table_reader *reader,
                       const struct folder *folder)
 {
-    struct source s = {.table = table, .reader = reader, .parent = folder->id};
+    struct source s = {.table = {.number = table->number,
+                                 .path = table->path,
+                                 .epochs = table->epochs,
+                                 .from = table->from,
+                                 .limit = table->limit},
+                       .reader = reader,
+                       .parent = folder->id};
     uint64_t key = (uint64_t)folder->hash << 32;
 
     reader->users++;
@@ -286,7 +293,7 @@ static int add_shared(deltafs_namespace_list *l, const struct folder *folder)
     int status = DELTAFS_OK;
 
     for (uint32_t part = 0; part < l->ns->shared->parts && status == DELTAFS_OK; part++) {
-        struct source s = {.table = NULL};
+        struct source s = {.shared = NULL};
         status = shared_list_open(l->ns, folder, part, &s.shared);
         status = add_source(l, &s, status == DELTAFS_OK ? next_shared(l, &s) : status);
     }
@@ -295,7 +302,7 @@ static int add_shared(deltafs_namespace_list *l, const struct folder *folder)
 
 static int add_changed(deltafs_namespace_list *l)
 {
-    struct source s = {.table = NULL};
+    struct source s = {.shared = NULL};
 
     if (l->changed.count > 0)
         qsort(l->changed.record, l->changed.count, sizeof *l->changed.record, compare_kept);
@@ -486,13 +493,21 @@ static int add_stored(deltafs_namespace_list *l, uint32_t hash, const struct ent
     return status;
 }
 
-/* What is known now of a name: what is in memory, and if that was committed and forgotten, what is in the tables. Of
- * `records` in tables a resolver chooses, if there is one and something to choose from. */
+/* Whether nothing was committed since the list was opened that is not in memory. */
+static int is_current(const deltafs_namespace_list *l)
+{
+    const deltafs_namespace *ns = l->ns;
+
+    return ns->refreshes == l->refreshes && (ns->own.number == 0 || ns->clears == l->clears);
+}
+
+/* What is known now of a name: what is in memory, and if that may not be all, what is in the tables. Of `records` in
+ * tables a resolver chooses, if there is one and something to choose from. */
 static int add_known(deltafs_namespace_list *l, uint32_t hash, const struct entry *e, size_t records)
 {
     const struct name_table *t = &l->ns->names;
     int is_resolved = l->ns->has_resolver && records > 1;
-    int may_lack = is_resolved || (!l->ns->shared && l->ns->own.number != 0 && l->ns->clears != l->clears);
+    int may_lack = is_resolved || (!l->ns->shared && !is_current(l));
     int status = DELTAFS_OK;
 
     l->is_conflict = 0;
@@ -525,7 +540,7 @@ static int is_untouched(deltafs_namespace_list *l, uint32_t hash, const char *te
 
     if (ns->shared)
         return 1;
-    if (ns->own.number != 0 && ns->clears != l->clears)
+    if (!is_current(l))
         return 0;
     if (t->count != l->nodes || ns->clears != l->nodes_clears) {
         l->nodes = t->count;
@@ -605,14 +620,13 @@ int list_next(deltafs_namespace_list *l, struct inode *shown)
 /* ---- The name that was returned last ---- */
 
 /* Whether the list says all that the tables have of a name: it was returned last, nothing is damaged so far, and what
- * was committed since the list was opened is still in memory. */
+ * was committed since the list was opened is in memory. */
 static int list_knows(const deltafs_namespace_list *l, const struct entry_name *name)
 {
     int is_folder = 0;
 
-    if (!l->has_name || l->is_incomplete || l->ns->has_resolver ||
-        (l->ns->own.number != 0 && l->ns->clears != l->clears) || (uint32_t)name->key != l->group.hash ||
-        !has_name(&l->group.member[l->group_at - 1], name->text, name->size))
+    if (!l->has_name || l->is_incomplete || l->ns->has_resolver || !is_current(l) ||
+        (uint32_t)name->key != l->group.hash || !has_name(&l->group.member[l->group_at - 1], name->text, name->size))
         return 0;
     for (const struct source *s = l->source; s < l->source + l->sources; s++)
         if (s->iter && iter_has_damage(s->iter))
@@ -703,6 +717,7 @@ int list_create_part(deltafs_namespace *ns, const struct folder *folder, size_t 
     qsort(copy, count, sizeof *copy, compare_folders);
     *l = (deltafs_namespace_list){.ns = ns,
                                   .clears = ns->clears,
+                                  .refreshes = ns->refreshes,
                                   .folder = copy,
                                   .folders = count,
                                   .low = low,

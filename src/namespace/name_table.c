@@ -158,6 +158,58 @@ struct name_node *name_table_folder(const struct name_table *t, const struct fol
     return n ? name_node_at(t, n->in_folder) : NULL;
 }
 
+/* ---- Forgetting ---- */
+
+/* Let only items that are not committed be left of a node. */
+static void drop_clean_items(const struct name_table *t, struct name_node *n)
+{
+    uint32_t *link = &n->items;
+
+    for (struct name_item *i = name_item_at(t, *link); i; i = name_item_at(t, *link))
+        if (i->is_dirty)
+            link = &i->next;
+        else
+            *link = i->next;
+}
+
+/* Put a node that stays where it is back among those that are found, behind its folder's. */
+static void put_back(struct name_table *t, struct name_node *n, struct name_node *folder)
+{
+    const struct entry_name name = {n->parent, n->key, n->name, n->name_size};
+
+    *slot_of(t, &name) = (struct name_slot){place_of(t, n), (uint32_t)slot_hash(&name)};
+    t->count++;
+    if (!folder)
+        return;
+    n->in_folder = folder->in_folder;
+    folder->in_folder = place_of(t, n);
+}
+
+void name_table_forget(struct name_table *t)
+{
+    struct name_node *first = name_node_at(t, t->first_dirty);
+    size_t used = t->used;
+
+    for (struct name_node *n = first; n; n = name_node_at(t, n->dirty)) {
+        const struct entry_name own = folder_name(&n->parent, n->key);
+        n->in_folder = slot_of(t, &own)->place;
+    }
+    name_table_clear(t);
+    if (first) /* the nodes stay where they are */
+        t->used = used;
+    for (struct name_node *n = first; n; n = name_node_at(t, n->dirty)) {
+        const struct entry_name own = folder_name(&n->parent, n->key);
+        struct name_node *folder = name_node_at(t, n->in_folder);
+        if (slot_of(t, &own)->place == 0) {
+            folder->in_folder = 0;
+            put_back(t, folder, NULL);
+        }
+        drop_clean_items(t, n);
+        n->is_loaded = n->is_conflict = 0;
+        put_back(t, n, folder);
+    }
+}
+
 /* ---- Items ---- */
 
 /* An item at *link, which goes on with the items behind it; its inode is yet to be set. */

@@ -57,6 +57,10 @@ void name_table_fini(struct name_table *t);
 /* Forget all nodes; none may be dirty. */
 void name_table_clear(struct name_table *t);
 
+/* Forget all but what was changed: the nodes with items that are not committed,
+ * and these items. None of the nodes is loaded then. */
+void name_table_forget(struct name_table *t);
+
 /* Bytes that are left for certain; 0 if there is no room for many more nodes.
  */
 size_t name_table_left(const struct name_table *t);

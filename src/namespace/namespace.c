@@ -104,9 +104,19 @@ int ns_begin(deltafs_namespace *ns, const char *call, int is_change)
     return status == DELTAFS_OK ? status : ns_end(ns, status);
 }
 
+static int has_room(const deltafs_namespace *ns, size_t bytes)
+{
+    return name_table_left(&ns->names) >= bytes + ns->opens * FILE_RESERVE;
+}
+
+int ns_has_room(const deltafs_namespace *ns)
+{
+    return has_room(ns, NAMES_RESERVE / 2);
+}
+
 int ns_make_room(deltafs_namespace *ns)
 {
-    if (name_table_left(&ns->names) >= NAMES_RESERVE + ns->opens * FILE_RESERVE)
+    if (has_room(ns, NAMES_RESERVE))
         return DELTAFS_OK;
     ns->own.is_memory_full = 1;
     int status = ns_commit(ns);

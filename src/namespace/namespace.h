@@ -18,6 +18,7 @@
  *     list.c        the entries of a folder; list_batch.c: those that are to be shown next
  *     all_records.c all that the tables have, for collect.c
  *     commit.c      from the names in memory to the table
+ *     refresh.c     what others have committed since the namespace was opened
  *     namespace.c   open, close, messages; namespace_info.c: what it consists of
  *     shared.c      all of this by the ranks of a job together: see shared.h
  *
@@ -88,8 +89,9 @@ struct deltafs_namespace {
     struct resolver resolver;
     struct name_table names;
     uint64_t clears;              /* of the names, so far */
-    struct name_filter committed; /* names that this writer has committed since it began, */
-    uint64_t first_stamp;         /* after this */
+    uint64_t refreshes;           /* that have found something new, so far */
+    struct name_filter committed; /* names that this writer has committed, or seen others commit, */
+    uint64_t first_stamp;         /* since this */
     struct tables tables;
     struct own_table own;
     struct shared *shared; /* of a client: the ranks that share the namespace, and who owns what */
@@ -106,6 +108,8 @@ struct deltafs_namespace {
 int ns_begin(deltafs_namespace *ns, const char *call, int is_change);
 /* Make room for some more names; those that were looked up may be forgotten. */
 int ns_make_room(deltafs_namespace *ns);
+/* Whether there is room for some names more, without what the next commit may need. */
+int ns_has_room(const deltafs_namespace *ns);
 /* End a call: a failing one leaves its message with the thread, too. Returns `status`. */
 int ns_end(deltafs_namespace *ns, int status);
 /* The error of a call with a path within the namespace. */

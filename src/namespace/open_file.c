@@ -1,4 +1,5 @@
-/* Open files. All handles of a file share one struct open_file. */
+/* Open files. All handles of a file share one struct open_file, but for those of before and after a refresh that has
+ * found other bytes of it: each has what there was when it was opened. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,20 +33,32 @@ static size_t bucket_of(const struct entry_id *id)
     return (size_t)((id->number ^ id->table) * UINT64_C(0x9e3779b97f4a7c15) >> 32) % OPEN_BUCKETS;
 }
 
-static struct open_file *find_open(const deltafs_namespace *ns, const struct entry_id *id)
+/* The first of an entry, or the one after `f`. */
+static struct open_file *next_open(const deltafs_namespace *ns, const struct entry_id *id, struct open_file *f)
 {
-    struct open_file *f = ns->opens > 0 ? ns->open[bucket_of(id)] : NULL;
-
+    f = f ? f->next : ns->opens > 0 ? ns->open[bucket_of(id)] : NULL;
     while (f && !id_is_same(&f->inode.id, id))
         f = f->next;
     return f;
 }
 
+/* The open file for an entry in this state: one that was changed here, or has the same bytes. */
+static struct open_file *find_open(const deltafs_namespace *ns, const struct inode *inode)
+{
+    struct open_file *f = next_open(ns, &inode->id, NULL);
+
+    while (f && !ns->shared &&
+           (f->is_removed ||
+            !(f->is_changed || (f->inode.size == inode->size && id_is_same(&f->inode.data, &inode->data)))))
+        f = next_open(ns, &inode->id, f);
+    return f;
+}
+
 const struct inode *ns_current(const deltafs_namespace *ns, const struct inode *inode)
 {
-    const struct open_file *f = find_open(ns, &inode->id);
+    const struct open_file *f = find_open(ns, inode);
 
-    return f ? &f->inode : inode;
+    return f && (f->is_changed || ns->shared) ? &f->inode : inode;
 }
 
 static void set_name(struct open_file *f, const struct entry_name *name)
@@ -58,42 +71,40 @@ static void set_name(struct open_file *f, const struct entry_name *name)
 
 void ns_note_removed(deltafs_namespace *ns, const struct entry_id *id)
 {
-    struct open_file *f = find_open(ns, id);
-
-    if (f)
+    for (struct open_file *f = NULL; (f = next_open(ns, id, f)) != NULL;)
         f->is_removed = 1;
 }
 
 void ns_note_moved(deltafs_namespace *ns, const struct inode *inode, const struct entry_name *to)
 {
-    struct open_file *f = find_open(ns, &inode->id);
-
-    if (!f)
-        return;
-    set_name(f, to);
-    f->inode.stamp = inode->stamp;
+    for (struct open_file *f = NULL; (f = next_open(ns, &inode->id, f)) != NULL;) {
+        set_name(f, to);
+        f->inode.stamp = inode->stamp;
+    }
 }
 
 void ns_note_attributes(deltafs_namespace *ns, const struct inode *inode)
 {
-    struct open_file *f = find_open(ns, &inode->id);
-
-    if (!f)
-        return;
-    f->inode.stamp = inode->stamp;
-    f->inode.mtime = inode->mtime;
-    f->inode.atime = inode->atime;
-    f->inode.uid = inode->uid;
-    f->inode.gid = inode->gid;
-    f->inode.mode = inode->mode;
+    for (struct open_file *f = NULL; (f = next_open(ns, &inode->id, f)) != NULL;) {
+        f->inode.stamp = inode->stamp;
+        f->inode.mtime = inode->mtime;
+        f->inode.atime = inode->atime;
+        f->inode.uid = inode->uid;
+        f->inode.gid = inode->gid;
+        f->inode.mode = inode->mode;
+    }
 }
 
 /* The open file for what has this name; one more user. */
 static int share_file(deltafs_namespace *ns, const struct entry_name *name, const struct inode *inode,
                       struct open_file **out)
 {
-    struct open_file *f = find_open(ns, &inode->id);
+    struct open_file *f = find_open(ns, inode);
 
+    if (f && !f->is_changed && !ns->shared) { /* others may have given it another name, or attributes */
+        f->inode = *inode;
+        set_name(f, name);
+    }
     if (!f) {
         f = malloc(sizeof *f);
         if (!f)

@@ -5,6 +5,7 @@
 #include "base/coding.h"
 #include "base/number.h"
 #include "directory/dir.h"
+#include "directory/read/reader.h"
 #include "namespace/compacted.h"
 #include "namespace/tables.h"
 
@@ -139,12 +140,48 @@ int table_is_empty(const char *directory, int status)
     return access(io_path_in(copy, directory, MANIFEST_COPY_NAME), F_OK) != 0;
 }
 
+static struct manifest *manifest_of(deltafs_dir *dir)
+{
+    struct reader *reader;
+    struct error *e;
+
+    return dir_reader(dir, "manifest_of", NULL, &reader, &e) == DELTAFS_OK ? &reader->manifest : NULL;
+}
+
+int table_has_since(const struct table *table, uint64_t label)
+{
+    const struct manifest *m = table->reader ? manifest_of(table->reader->dir) : NULL;
+
+    for (uint64_t i = m ? m->epoch_count : 0; i > 0 && m->epoch[i - 1].label > label; i--)
+        if (m->epoch[i - 1].covers == 0)
+            return 1;
+    return 0;
+}
+
+/* The label of the last one; 0: there is none. */
+static uint64_t last_epoch(deltafs_dir *dir)
+{
+    const struct manifest *m = manifest_of(dir);
+
+    return m && m->epoch_count > 0 ? m->epoch[m->epoch_count - 1].label : 0;
+}
+
+/* The epochs of a table were read. Commits that are in them are left out of its journal. */
+static uint64_t note_epochs(struct table *table, deltafs_dir *dir)
+{
+    uint64_t label = last_epoch(dir);
+
+    table->manifest_size = manifest_of(dir)->size;
+    if (table->journal && !table->is_own)
+        journal_drop(table->journal, label);
+    return label;
+}
+
 /* Open the epochs of a table. One that was just made, or whose writer died before its first commit, has none. */
 static int open_epochs(struct tables *t, struct table *table, struct error *e)
 {
     char path[PATH_ROOM];
     struct table_reader *r = NULL;
-    uint64_t label = 0;
     int status = reader_create(t, table, &r, e);
 
     if (!table_is_limited(table) && table_is_empty(table_path(path, table->path, table->number, ""), status))
@@ -153,7 +190,8 @@ static int open_epochs(struct tables *t, struct table *table, struct error *e)
         e->status = DELTAFS_ERR_DAMAGED;
     if (status != DELTAFS_OK)
         return e->status;
-    if (deltafs_last_label(r->dir, &label) != DELTAFS_OK || label < table->epochs.first) {
+    uint64_t label = note_epochs(table, r->dir);
+    if (label == 0 || label < table->epochs.first) {
         table_reader_release(r);
         r = NULL;
     }
@@ -161,9 +199,14 @@ static int open_epochs(struct tables *t, struct table *table, struct error *e)
         table_reader_release(table->reader);
         table->reader = r;
     }
-    if (table->journal && !table->is_own)
-        journal_drop(table->journal, label);
     return DELTAFS_OK;
+}
+
+static void release_journal(struct journal *j)
+{
+    if (j)
+        journal_fini(j);
+    free(j);
 }
 
 /* Read the journal of a table before its epochs: see journal.h. */
@@ -179,9 +222,21 @@ static int open_journal(const struct tables *t, struct table *table, struct erro
         table->journal = j;
         return status;
     }
-    journal_fini(j);
-    free(j);
+    release_journal(j);
     return status;
+}
+
+/* The first epoch that is read may have commits that were compacted. */
+static void note_from(struct table *table)
+{
+    if (table->epochs.first > 0 && table_epoch_of(table, table->epochs.first - 1) >= table->epochs.first)
+        table->from = table->epochs.first - 1;
+}
+
+static void note_label(struct tables *t, uint64_t label)
+{
+    if (label > t->last_label)
+        t->last_label = label;
 }
 
 /* Open what is committed by now. Of a layer's there must be what the layer has of it. */
@@ -200,24 +255,52 @@ static int table_open(struct tables *t, struct table *table, struct error *e)
     if (table_is_limited(table) && label < limit)
         return error_set(e, DELTAFS_ERR_DAMAGED, "%s: has lost epochs that a snapshot has",
                          table_path(path, table->path, table->number, ""));
-    if (table->epochs.first > 0 && table_epoch_of(table, table->epochs.first - 1) >= table->epochs.first)
-        table->from = table->epochs.first - 1;
+    note_from(table);
     table->epochs.last = table_epoch_of(table, limit);
-    if (label > limit)
-        label = limit;
-    if (label > t->last_label)
-        t->last_label = label;
+    note_label(t, label < limit ? label : limit);
     return DELTAFS_OK;
+}
+
+/* Bring the epochs that are open up to date; lists keep those that they have begun with. */
+static int refresh_epochs(struct tables *t, struct table *table, struct error *e)
+{
+    if (!table->reader || table->reader->users > 1)
+        return open_epochs(t, table, e);
+    int status = error_of_call(deltafs_refresh(table->reader->dir), e);
+    if (status == DELTAFS_OK)
+        note_epochs(table, table->reader->dir);
+    return status;
+}
+
+int table_refresh(struct tables *t, struct table *table, struct error *e)
+{
+    struct journal *was = table->journal;
+
+    table->journal = NULL;
+    int status = open_journal(t, table, e);
+    if (status == DELTAFS_OK)
+        status = refresh_epochs(t, table, e);
+    struct journal *left = status == DELTAFS_OK ? was : table->journal;
+    if (status != DELTAFS_OK)
+        table->journal = was;
+    release_journal(left);
+    if (status != DELTAFS_OK)
+        return status;
+    note_from(table);
+    note_label(t, table_last_label(table));
+    table->is_data_stale = 1;
+    return DELTAFS_OK;
+}
+
+int table_is_watched(const struct tables *t, const struct table *table)
+{
+    return table->path == t->path && table->limit == UINT64_MAX && !table->is_own;
 }
 
 int table_reader(struct tables *t, struct table *table, struct table_reader **out, struct error *e)
 {
-    int status = DELTAFS_OK;
+    int status = table->is_stale ? refresh_epochs(t, table, e) : DELTAFS_OK;
 
-    if (table->is_stale && table->reader && table->reader->users == 1)
-        status = error_of_call(deltafs_refresh(table->reader->dir), e);
-    else if (table->is_stale)
-        status = open_epochs(t, table, e);
     if (status == DELTAFS_OK) {
         table->is_stale = 0;
         *out = table->reader;
@@ -240,15 +323,17 @@ static size_t count_read(const struct tables *t)
 static int tables_options(struct tables *t, const deltafs_options *given, struct error *e)
 {
     char cache[32];
-    uint64_t bytes;
     int status = error_of_call(deltafs_options_create(&t->options), e);
 
     if (status == DELTAFS_OK && given)
         status = deltafs_private_options_copy(t->options, given, e);
     if (status != DELTAFS_OK)
         return status;
-    bytes = deltafs_private_options_number(t->options, OPTION_READ_CACHE) / (count_read(t) + 1);
-    snprintf(cache, sizeof cache, "%llu", (unsigned long long)bytes);
+    if (t->shares == 0) {
+        t->read_cache = deltafs_private_options_number(t->options, OPTION_READ_CACHE);
+        t->shares = count_read(t) + 1;
+    }
+    snprintf(cache, sizeof cache, "%llu", (unsigned long long)(t->read_cache / t->shares));
     status = error_of_call(deltafs_options_set(t->options, "read_cache", cache), e);
     if (status == DELTAFS_OK)
         status = error_of_call(deltafs_options_set(t->options, "read_threads", "0"), e);
@@ -261,7 +346,7 @@ static size_t place_of(const struct tables *t, uint64_t number)
     return t->count > 0 ? number_position(&t->table->number, t->count, sizeof *t->table, number) : 0;
 }
 
-static struct table *tables_find(struct tables *t, uint64_t number)
+struct table *tables_find(struct tables *t, uint64_t number)
 {
     size_t i = place_of(t, number);
 
@@ -289,6 +374,14 @@ static int tables_add(struct tables *t, const char *path, uint64_t number, struc
     t->table[place] = (struct table){.number = number, .path = path, .epochs = epochs, .limit = epochs.last};
     t->count++;
     return DELTAFS_OK;
+}
+
+int tables_add_own(struct tables *t, uint64_t number, int *has_room, struct error *e)
+{
+    int status = tables_add(t, t->path, number, (struct deltafs_range){0, UINT64_MAX}, e);
+
+    *has_room = count_read(t) <= t->shares;
+    return status;
 }
 
 /* The epochs behind those that were compacted. */
@@ -337,7 +430,8 @@ struct opening {
     uint64_t own;
     const struct layers *layers;
     const deltafs_options *options;
-    int is_all; /* also what was compacted */
+    int is_all;                 /* also what was compacted */
+    const struct tables *again; /* that were opened before; NULL: none */
 };
 
 /* The table that has what was compacted must be there. */
@@ -355,6 +449,8 @@ static int check_compacted(struct tables *t, const char *path, const struct comp
 static int open_once(struct tables *t, const struct opening *o, struct compacted *c, struct error *e)
 {
     *t = (struct tables){.io = o->io, .path = o->is_all ? NULL : o->path, .is_all = o->is_all};
+    if (o->again)
+        t->read_cache = o->again->read_cache;
     *c = (struct compacted){.table = NULL};
     int status = t->path ? compacted_read(o->io, o->path, c, e) : DELTAFS_OK;
 
@@ -364,6 +460,8 @@ static int open_once(struct tables *t, const struct opening *o, struct compacted
         status = add_own(t, o->io, o->path, o->own, c, e);
     if (status == DELTAFS_OK)
         status = add_layers(t, o->layers, e);
+    if (o->again) /* more may come */
+        t->shares = 2 * count_read(t) + 1;
     if (status == DELTAFS_OK)
         status = tables_options(t, o->options, e);
     for (size_t i = 0; i < t->count && status == DELTAFS_OK; i++)
@@ -404,14 +502,6 @@ int tables_init_all(struct tables *t, struct io *io, const char *path, const del
     return open_all(t, &o, e);
 }
 
-static void release_journal(struct table *table)
-{
-    if (table->is_own || !table->journal)
-        return;
-    journal_fini(table->journal);
-    free(table->journal);
-}
-
 static void table_close_data(struct table *table)
 {
     chunk_stream_close(&table->stream);
@@ -424,17 +514,28 @@ void tables_fini(struct tables *t)
     for (size_t i = 0; i < t->count; i++) {
         table_reader_release(t->table[i].reader);
         table_close_data(&t->table[i]);
-        release_journal(&t->table[i]);
+        if (!t->table[i].is_own)
+            release_journal(t->table[i].journal);
     }
+    io_file_close(&t->folder, error_ignored());
     free(t->table);
     deltafs_options_destroy(t->options);
+}
+
+int tables_init_again(const struct tables *t, uint64_t own, const struct layers *layers, struct tables *out,
+                      struct error *e)
+{
+    const struct opening o = {
+        .io = t->io, .path = t->path, .own = own, .layers = layers, .options = t->options, .again = t};
+
+    return open_all(out, &o, e);
 }
 
 void tables_use_journal(struct tables *t, uint64_t number, struct journal *journal)
 {
     struct table *table = tables_find(t, number);
 
-    release_journal(table);
+    release_journal(table->journal);
     table->journal = journal;
     table->is_own = 1;
 }
@@ -562,17 +663,19 @@ int tables_load(struct tables *t, struct name_table *names, struct name_node *no
 
 /* ---- Data ---- */
 
-static int table_open_data(const struct tables *t, struct table *table, struct error *e)
+/* Open the data of a table up to the chunk with this key: it is in the first epoch with a higher label. */
+static int table_open_data(const struct tables *t, struct table *table, uint64_t key, struct error *e)
 {
     char path[PATH_ROOM];
     int status = DELTAFS_OK;
 
-    if (table->is_data_stale)
-        chunk_stream_close(&table->stream);
+    if (table->data && (!table->is_data_stale || key < last_epoch(table->data)))
+        return DELTAFS_OK;
+    chunk_stream_close(&table->stream);
     if (!table->data)
         status = error_of_call(
             deltafs_open(table_path(path, table->path, table->number, TABLE_DATA), t->options, &table->data), e);
-    else if (table->is_data_stale)
+    else
         status = error_of_call(deltafs_refresh(table->data), e);
     if (status == DELTAFS_OK)
         table->is_data_stale = 0;
@@ -582,7 +685,7 @@ static int table_open_data(const struct tables *t, struct table *table, struct e
 static int get_chunk(const struct tables *t, struct table *table, uint64_t key, deltafs_records **records,
                      struct error *e)
 {
-    int status = table_open_data(t, table, e);
+    int status = table_open_data(t, table, key, e);
 
     return status == DELTAFS_OK ? error_of_call(deltafs_get(table->data, key, NULL, records), e) : status;
 }
@@ -604,7 +707,7 @@ static int find_chunk(struct tables *t, const struct entry_id *place, deltafs_re
 static int read_from_stream(const struct tables *t, struct table *table, uint64_t key, size_t room, void *bytes,
                             size_t *got)
 {
-    if (!table || table_open_data(t, table, error_ignored()) != DELTAFS_OK)
+    if (!table || table_open_data(t, table, key, error_ignored()) != DELTAFS_OK)
         return 0;
     const struct deltafs_record *record = chunk_stream_find(&table->stream, table->data, key, room);
     if (!record)

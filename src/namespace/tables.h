@@ -39,6 +39,7 @@ struct table {
     deltafs_dir *data; /* NULL: not open */
     struct chunk_stream stream;  /* of it */
     int is_stale, is_data_stale; /* more was committed since they were opened */
+    uint64_t manifest_size;      /* of the epochs, as they were read; 0: there were none */
 };
 
 struct tables {
@@ -51,6 +52,14 @@ struct tables {
     int is_all;            /* also what was compacted, and epochs that others cover */
     uint8_t compacted[16]; /* the UUID of its compaction */
     int is_complete;       /* that has the entries of the layers, too */
+    uint64_t read_cache;   /* bytes, for so many tables that are read */
+    size_t shares;
+
+    /* For a refresh */
+    struct io_file folder; /* of the namespace; path NULL: there was no refresh */
+    int is_late;           /* it is client-cached */
+    uint64_t folder_names; /* hard links of the folder, when tables were looked for; 0: that says nothing */
+    struct io_attributes compacted_seen; /* of the file COMPACTED */
 };
 
 /* Open all tables of the namespace at `path` (NULL: none), that of this writer (0: none), and those of the layers;
@@ -60,6 +69,9 @@ int tables_init(struct tables *t, struct io *io, const char *path, uint64_t own,
 /* The same of a namespace alone, with what was compacted since (compacted.h), or merged (tiers.h). */
 int tables_init_all(struct tables *t, struct io *io, const char *path, const deltafs_options *given, struct error *e);
 void tables_fini(struct tables *t);
+/* Open all that is there by now, as `t` was opened. *out may then take the place of `t`. */
+int tables_init_again(const struct tables *t, uint64_t own, const struct layers *layers, struct tables *out,
+                      struct error *e);
 
 /* Numbers of the tables that are there, to be freed. */
 int tables_list(struct io *io, const char *path, uint64_t **number, size_t *count, struct error *e);
@@ -75,6 +87,16 @@ void tables_use_journal(struct tables *t, uint64_t number, struct journal *journ
 /* This table has a new epoch, or its data has. */
 void tables_note_commit(struct tables *t, uint64_t number);
 void tables_note_data(struct tables *t, uint64_t number);
+
+/* Add a table of the namespace itself, of which nothing is read yet; *has_room: the caches have memory for it. */
+int tables_add_own(struct tables *t, uint64_t number, int *has_room, struct error *e);
+/* Whether somebody else may commit to the table. */
+int table_is_watched(const struct tables *t, const struct table *table);
+/* Read what is committed to a table by now. After an error it is as it was. */
+int table_refresh(struct tables *t, struct table *table, struct error *e);
+/* Whether an epoch with a higher label has records that none with a lower one has. */
+int table_has_since(const struct table *table, uint64_t label);
+struct table *tables_find(struct tables *t, uint64_t number);
 
 /* The reader of a table, with all that is committed as far as is known; NULL if that is nothing. */
 int table_reader(struct tables *t, struct table *table, struct table_reader **out, struct error *e);

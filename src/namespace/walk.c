@@ -83,8 +83,8 @@ int walk_enter(deltafs_namespace *ns, struct walk *w, const struct found *f)
 
 /* ---- Names ---- */
 
-/* Whether nothing that is committed can have the name: this writer, or its job, has created its folder since it began.
- */
+/* Whether nothing that is committed can have the name: this writer, or its job, has created its folder since it began,
+ * or since a refresh that could not tell which names are new. */
 static int is_new(const deltafs_namespace *ns, const struct entry_name *name)
 {
     const struct entry_id *folder = &name->parent;

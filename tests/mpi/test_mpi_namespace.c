@@ -120,6 +120,7 @@ static void test_names(void)
     CHECK(entries_of("/out") == 25 * check_ranks);
     IS(stat_of(path_of("/out/%d.%d", check_rank, 2)), DELTAFS_ERR_NOT_FOUND);
     IS(deltafs_namespace_commit(ns), DELTAFS_OK);
+    IS(deltafs_namespace_refresh(ns), DELTAFS_ERR_MODE);
     CHECK(entries_of("/out") == 25 * check_ranks);
     close_ns();
     open_ns("names", O_RDONLY, DELTAFS_NAMESPACE_SHARED);

@@ -1,6 +1,6 @@
 /* Namespaces against a tree in memory: random histories by one writer, with commits, reopens and crashes, and by
- * several processes at the same time; with compactions meanwhile, collections, and snapshots that come and go.
- * UNIT_STEPS=N in the environment makes them N times as long. */
+ * several processes at the same time, or in turns; with compactions meanwhile, collections, and snapshots that come and
+ * go. UNIT_STEPS=N in the environment makes them N times as long. */
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -200,6 +200,7 @@ static void several_writers(void **state)
     struct rng r = rng_init(3);
     struct tree *root = tree_create();
     deltafs_namespace *ns = open_threaded(path, O_RDWR | O_CREAT);
+    deltafs_namespace *reader = NULL;
     pid_t pid[WRITERS];
     int ended;
 
@@ -212,6 +213,8 @@ static void several_writers(void **state)
     }
     close_ns(ns);
     for (unsigned round = 0; round < steps(6); round++) {
+        if (!reader)
+            reader = open_threaded(path, O_RDONLY);
         for (unsigned k = 0; k < WRITERS; k++) {
             pid[k] = fork();
             assert_true(pid[k] >= 0);
@@ -225,15 +228,71 @@ static void several_writers(void **state)
             write_part(round, k, NULL, root);
         }
         check_reader(path, root);
+        CHECK_IS(deltafs_namespace_refresh(reader), DELTAFS_OK);
+        tree_check(root, "/", reader);
         publish_or_withdraw(&r, &snapshots, root);
         if (round % 2 == 0)
             compact(path);
-        if (round % 4 == 1)
+        if (round % 4 == 1) {
+            close_ns(reader);
+            reader = NULL;
             collect(path, root);
+        }
         check_snapshots(&snapshots);
     }
+    close_ns(reader);
     snapshots_end(&snapshots);
     tree_destroy(root);
+}
+
+/* ---- Several that are open ---- */
+
+static void refresh(deltafs_namespace *ns, struct tree *root)
+{
+    CHECK_IS(deltafs_namespace_refresh(ns), DELTAFS_OK);
+    tree_check(root, "/", ns);
+}
+
+/* Writers take turns: each sees after a refresh what all others have done, and goes on from there. So does a reader
+ * that refreshes seldom. */
+static void take_turns(const char *name, int has_journals, struct rng r, unsigned turns)
+{
+    const char *path = unit_path("%s", name);
+    struct tree *root = tree_create();
+    deltafs_namespace *writer[WRITERS], *reader;
+
+    close_ns(has_journals ? new_ns(name) : new_ns_without_journals(name));
+    reader = open_threaded(path, O_RDONLY);
+    for (unsigned k = 0; k < WRITERS; k++)
+        writer[k] = open_threaded(path, O_RDWR);
+    for (unsigned i = 0; i < turns; i++) {
+        unsigned k = (unsigned)rng_below(&r, WRITERS);
+        refresh(writer[k], root);
+        history_run(&r, 1 + (unsigned)rng_below(&r, 30), "", 1, writer[k], root);
+        CHECK_IS(deltafs_namespace_commit(writer[k]), DELTAFS_OK);
+        tree_check(root, "/", writer[k]);
+        if (rng_below(&r, 8) == 0)
+            refresh(reader, root);
+        if (rng_below(&r, 20) == 0)
+            compact(path);
+        if (rng_below(&r, 10) == 0) {
+            close_ns(writer[k]);
+            check_reader(path, root);
+            writer[k] = open_threaded(path, O_RDWR);
+        }
+    }
+    refresh(reader, root);
+    close_ns(reader);
+    for (unsigned k = 0; k < WRITERS; k++)
+        close_ns(writer[k]);
+    tree_destroy(root);
+}
+
+static void refreshed_writers(void **state)
+{
+    (void)state;
+    take_turns("turns", 1, rng_init(7), steps(100));
+    take_turns("turns0", 0, rng_of(8), steps(60));
 }
 
 /* ---- Namespaces on top of each other ---- */
@@ -316,7 +375,7 @@ static void levels(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(one_writer), cmocka_unit_test(several_writers),
-                                       cmocka_unit_test(levels)};
+                                       cmocka_unit_test(refreshed_writers), cmocka_unit_test(levels)};
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

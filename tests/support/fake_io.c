@@ -20,6 +20,8 @@ ssize_t fake_do(struct fake_call *c)
         return real->sync(ctx, c->fd);
     case FAKE_ATTRIBUTES:
         return real->attributes(ctx, c->fd, c->attributes);
+    case FAKE_ATTRIBUTES_IN:
+        return real->attributes_in(ctx, c->fd, c->from, c->attributes);
     case FAKE_REFRESH:
         return real->refresh ? real->refresh(ctx, c->fd) : 0;
     case FAKE_TRUNCATE:
@@ -124,6 +126,20 @@ static int fake_attributes(void *ctx, int fd, struct io_attributes *out)
     return (int)fake_open_file(ctx, (struct fake_call){.op = FAKE_ATTRIBUTES, .fd = fd, .attributes = out});
 }
 
+/* By the path that the name has. */
+static int fake_attributes_in(void *ctx, int fd, const char *name, struct io_attributes *out)
+{
+    struct fake_io *f = ctx;
+    char path[FAKE_PATH_MAX] = "";
+
+    pthread_mutex_lock(&f->lock);
+    if (fd >= 0 && fd < FAKE_FILES)
+        snprintf(path, sizeof path, "%.*s/%s", FAKE_PATH_MAX / 2, f->file[fd].path, name);
+    pthread_mutex_unlock(&f->lock);
+    return (int)fake_named(
+        ctx, (struct fake_call){.op = FAKE_ATTRIBUTES_IN, .path = path, .from = name, .fd = fd, .attributes = out});
+}
+
 static int fake_refresh(void *ctx, int fd)
 {
     return (int)fake_open_file(ctx, (struct fake_call){.op = FAKE_REFRESH, .fd = fd});
@@ -224,6 +240,7 @@ void fake_io_init(struct fake_io *f, fake_fn fn)
                              .symlink = fake_symlink,
                              .readlink = fake_readlink,
                              .list = fake_list};
+    f->ops.attributes_in = below.ops->attributes_in ? fake_attributes_in : NULL;
     f->real = below.ops;
     f->ctx = below.ctx;
     f->fn = fn;

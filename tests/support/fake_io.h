@@ -18,6 +18,7 @@ enum fake_op {
     FAKE_WRITE,
     FAKE_SYNC,
     FAKE_ATTRIBUTES,
+    FAKE_ATTRIBUTES_IN,
     FAKE_REFRESH,
     FAKE_TRUNCATE,
     FAKE_ALLOCATE,
@@ -43,7 +44,7 @@ struct fake_call {
     struct fake_io *io;
     enum fake_op op;
     const char *path; /* of an open file that by which it was opened; of two names the new one */
-    const char *from; /* the other name */
+    const char *from; /* the other name; of FAKE_ATTRIBUTES_IN that within the folder */
     int fd;
     int flags; /* of the opening; of FAKE_LOCK an enum io_lock */
     mode_t mode;
