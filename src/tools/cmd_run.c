@@ -9,6 +9,14 @@
 
 /* ---- Checks ---- */
 
+static const char *parse_label(const char *text, void *out)
+{
+    *(const char **)out = text;
+    if (*text == '$' ? text[1] != '\0' : strstr(text, "%d") != NULL)
+        return NULL;
+    return "is no label; give '$NAME', in quotes, or a pattern with %d, such as dump.%d";
+}
+
 /* The variable by which an MPI tells a process that it is one of its ranks, or NULL. */
 static const char *rank_variable(void)
 {
@@ -144,8 +152,8 @@ static const struct command_option options[] = {
      run_parse_mount, 0},
     {"particles", 0, "POINT=DIR", "the directory DIR is at the path POINT, with one file for each particle",
      run_parse_particles, 0},
-    {"label", 0, "L", "label of an epoch: $NAME, or a pattern of the name of the folder that is opened, as 'dump.%d'",
-     cmd_parse_text, offsetof(struct run, label)},
+    {"label", 0, "L", "label of an epoch: '$NAME', or a pattern of the name of the folder that is opened, as dump.%d",
+     parse_label, offsetof(struct run, label)},
     {"publish", 0, "REG@NAME", "publish the namespace as a snapshot when the program has succeeded", cmd_parse_text,
      offsetof(struct run, publish)},
     {"sync", 0, NULL, "every close waits for storage", NULL, offsetof(struct run, is_sync)},

@@ -108,6 +108,10 @@ refuse /p=ns "another 'deltafs run' has started this one, and has mounted partic
 unset DELTAFS_POSIX
 expect 2 run --mount /p=ns --label dump.%d -- env
 says "--label is for --particles"
+for label in "" '$' dump; do
+    expect 2 run --particles /q=dumps --label "$label" -- env
+    says "--label: '$label' is no label"
+done
 
 # ---- The end of the program
 
@@ -133,7 +137,8 @@ fi
 # synced ARGUMENT...: run with these; $work/synced gets the paths that the command itself forced to storage.
 synced() {
     rm -f synced
-    SYNC_HOOK_LOG=$work/synced LD_PRELOAD=$hook without_loader "$deltafs" run "$@"
+    SYNC_HOOK_LOG=$work/synced LD_PRELOAD=$hook ASAN_OPTIONS=$ASAN_OPTIONS:verify_asan_link_order=0 \
+        without_loader "$deltafs" run "$@"
 }
 if [ -e "$hook" ] && [ -z "${LD_PRELOAD:-}" ]; then
     find ns -exec touch -d '2 days ago' {} +
@@ -148,7 +153,7 @@ if [ -e "$hook" ] && [ -z "${LD_PRELOAD:-}" ]; then
     SYNC_HOOK_FAIL=/MANIFEST
     export SYNC_HOOK_FAIL
     expect 3 synced --mount /p=ns --publish reg@unsafe -- true
-    says "MANIFEST: not safe on storage: Input/output error"
+    says "MANIFEST: may not be safe on storage: Input/output error"
     says "reg@unsafe is not published"
     expect 7 synced --mount /p=ns -- sh -c 'exit 7'
     DELTAFS_SYNC=none
@@ -159,7 +164,18 @@ if [ -e "$hook" ] && [ -z "${LD_PRELOAD:-}" ]; then
 fi
 # The namespace is gone: somebody removed it.
 expect 3 run --mount /p=gone -- rm -r gone
-says "$work/gone: cannot be read: No such file or directory"
+says "$work/gone: cannot be found: No such file or directory"
+# A folder in it may not be read.
+mkdir -m 0 ns/closed
+chmod 755 "$work"
+as=
+[ "$(id -u)" -ne 0 ] || as="setpriv --reuid=1 --clear-groups"
+if $as true 2>"$work/said"; then
+    # shellcheck disable=SC2086
+    expect 3 without_loader $as "$deltafs" run --mount /p=ns -- true
+    says "$work/ns/closed: may not be safe on storage: Permission denied"
+fi
+rmdir ns/closed
 
 # ---- Publishing
 
