@@ -56,7 +56,7 @@ static const struct job_companion *load(void)
     (void)library();
     if (library_path(MPI_LIBRARY, path) && dlopen(path, RTLD_NOW | RTLD_LOCAL) && library_path(COMPANION_LIBRARY, path))
         object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    *(void **)&get = object ? dlsym(object, JOB_COMPANION) : NULL;
+    *(void **)&get = object ? dlsym(object, "deltafs_posix_job") : NULL;
     return get ? get() : NULL;
 }
 

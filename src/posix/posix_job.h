@@ -15,8 +15,7 @@ int job_open(const char *path, const deltafs_options *options, int is_new, delta
 /* After a fork, in the child: it is no rank. */
 void job_forget(void);
 
-/* What the companion is asked for, by this name. */
-#define JOB_COMPANION "deltafs_posix_job"
+/* The companion exports deltafs_posix_job. */
 struct job_companion {
     /* Join the job, with all ranks. `finish` is called by MPI_Finalize, before MPI ends. Returns NULL, or what is
      * wrong.
@@ -26,5 +25,6 @@ struct job_companion {
     int (*most)(uint64_t *numbers, int n);
     int (*open)(const char *path, const deltafs_options *options, int is_new, deltafs_dir **out);
 };
+DELTAFS_API const struct job_companion *deltafs_posix_job(void);
 
 #endif

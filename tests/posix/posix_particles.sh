@@ -3,32 +3,97 @@
 . "$top_srcdir/tests/support/lib.sh"
 . "$top_srcdir/tests/support/cli_lib.sh"
 . "$top_srcdir/tests/posix/posix_lib.sh"
+program=$(cd "$top_builddir" && pwd)/file_per_particle
 cd "$work" || exit 99
 
 m() { mounted "particles=/p=$work/dir" "$@"; }
 
-# Shells: the epochs end with the program.
-expect 0 m sh -c 'for i in 1 22 333; do printf first >>/p/$i; done; printf more >>/p/22'
-expect 0 m sh -c 'for i in 1 22; do printf second >>/p/$i; done'
-printf firstmoresecond >wanted
-m cat /p/22 >out || fail "a particle cannot be read"
-same out wanted "the bytes of a particle"
-m cp /p/22 copied || fail "a particle cannot be copied"
-same copied wanted "the copy of a particle"
-[ "$(m stat -c %s:%F /p/22 /p/333 /p)" = "15:regular file
-5:regular file
-0:directory" ] || fail "attributes: $(m stat /p/22 /p/333 /p)"
-m cat /p/4 2>err && fail "a particle that does not exist is read"
-grep -q "No such file" err || fail "a particle that does not exist: $(cat err)"
-expect 0 "$deltafs" get dir 22 --epochs 1 --format raw
-[ "$(cat out)" = second ] || fail "labels count up: $(cat out)"
-expect 0 "$deltafs" get dir 22 --epochs 0 --format raw
-[ "$(cat out)" = firstmore ] || fail "labels begin with 0: $(cat out)"
+# refused TEXT COMMAND...: fails unless the command fails, and says the text, which is a pattern.
+refused() {
+    text=$1
+    shift
+    "$@" >out 2>err && fail "this was not refused: $*"
+    grep -q -- "$text" err || fail "not '$text', but: $(cat err)"
+}
 
-# What is refused.
-m sh -c 'printf x >>/p/name' 2>err && fail "a name that is no key"
-grep -q "deltafs: /p/name: .*number" err || fail "a name that is no key: $(cat err)"
-m sh -c 'printf x >/p/5' 2>err && fail "a particle is replaced"
-grep -q "deltafs: /p/5: .*O_APPEND" err || fail "a particle is replaced: $(cat err)"
-m rm /p/1 2>err && fail "a particle is removed"
-grep -q "not permitted" err || fail "a particle is removed: $(cat err)"
+# gives TEXT COMMAND...: fails unless the command prints the text.
+gives() {
+    text=$1
+    shift
+    "$@" >out 2>err || fail "$*: $(cat err)"
+    [ "$(cat out)" = "$text" ] || fail "$*: '$(cat out)' instead of '$text'"
+}
+
+# Shells: the epochs end with the program, and a child does not store the records of its parent.
+expect 0 m sh -c 'for i in 1 22 333; do printf first >>/p/$i; done; printf more >>/p/22; (true); (printf x >>/p/4)'
+expect 0 m sh -c 'exec 3>>/p/22; printf sec >&3; printf ond >&3; exec 3>&-; printf second >>/p/0001'
+gives firstmoresecond m cat /p/22
+gives firstsecond m cat /p/1
+expect 0 m cp /p/22 copied
+gives firstmoresecond cat copied
+gives "15:regular file
+5:regular file
+0:directory" m stat -c %s:%F /p/22 /p/333 /p
+refused "No such file" m cat /p/5
+gives firstmore "$deltafs" get dir 22 --epochs 1 --format raw
+gives second "$deltafs" get dir 22 --epochs 2 --format raw
+gives x "$deltafs" get dir 4 --epochs 0 --format raw
+
+# What cannot be.
+refused "deltafs: /p/name: .*number" m sh -c 'printf x >>/p/name'
+refused "deltafs: /p/5: .*O_APPEND" m sh -c 'printf x >/p/5'
+refused "not permitted" m rm /p/1
+refused "not permitted" m mv /p/1 /p/6
+refused "No such file" m cat /p/name
+refused "Not a directory\|No such file" m cat /p/1/2
+
+# The simulation: each dump is an epoch.
+rm -r dir
+expect 0 m "$program" sync /p 2000 3
+expect 0 m "$program" read /p 2000 3
+expect 137 m "$program" killed /p 500 2
+gives 160 m stat -c %s /p/499
+[ "$(m cat /p/1999 | wc -c)" = 96 ] || fail "an epoch that was not ended is there"
+
+# All at the end, more than is kept in memory.
+rm -r dir
+DELTAFS_MEMORY=8M expect 0 m "$program" plain /p 100000 2
+expect 0 m "$program" read /p 200 2
+limited='trap "" XFSZ; ulimit -f 1000; exec "$@"'
+DELTAFS_MEMORY=8M refused "records cannot be kept" m sh -c "$limited" sh "$program" plain /p 200000 1
+grep -q "records of this program were not stored" err || fail "what is lost is not said: $(cat err)"
+
+# A file system that is full when the epoch ends.
+rm -r dir
+refused "syncfs" m sh -c "$limited" sh "$program" sync /p 100000 1
+grep -q "deltafs: .*dir.*100000 records of this program" err || fail "a full file system: $(cat err)"
+expect 0 m "$program" sync /p 200 2
+expect 0 m "$program" read /p 200 2
+
+# Records of one size.
+rm -r dir
+DELTAFS_SCHEMA=x:f8 refused "deltafs: /p/0: 32 bytes .* 8" m "$program" sync /p 3 1
+DELTAFS_SCHEMA=x:f8,y:f8,z:f8,dump:i4,particle:i4 expect 0 m "$program" sync /p 30 2
+expect 0 m "$program" read /p 30 2
+gives "key,epoch,x,y,z,dump,particle
+9,1,4.5,0.25,10.0,1,9" "$deltafs" get dir 9 --epochs 1 --format csv
+refused "/p/1: 1 bytes" m sh -c 'printf x >>/p/1; false'
+
+# Names of any kind.
+rm -r dir
+DELTAFS_KEYS=bytes expect 0 m sh -c 'printf one >>"/p/a b"; printf two >>/p/12'
+gives one m cat "/p/a b"
+gives two "$deltafs" get dir 12 --format raw
+
+# Labels of the program.
+rm -r dir
+STEP=17 DELTAFS_POSIX_LABEL='$STEP' expect 0 m sh -c 'printf a >>/p/1'
+STEP=17 DELTAFS_POSIX_LABEL='$STEP' refused "label" m sh -c 'printf b >>/p/1; false'
+STEP=x DELTAFS_POSIX_LABEL='$STEP' refused "STEP must have" m sh -c 'printf c >>/p/1; false'
+DELTAFS_POSIX_LABEL=dump.%d expect 0 m sh -c 'mkdir /p/dump.20 && printf d >/p/dump.20/1'
+DELTAFS_POSIX_LABEL=dump.%d gives d m cat /p/dump.20/1
+DELTAFS_POSIX_LABEL=dump.%d refused "No such file" m cat /p/dump.21/1
+DELTAFS_POSIX_LABEL=dump.%d refused "two epochs" m sh -c 'printf e >/p/dump.30/1; printf f >/p/dump.31/1; false'
+gives ade m cat /p/1
+gives a "$deltafs" get dir 1 --epochs 17 --format raw
+DELTAFS_POSIX_LABEL=dump refused "is no .NAME" m true
