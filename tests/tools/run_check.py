@@ -9,7 +9,7 @@ import sys
 
 PHDR = struct.Struct("<IIQQQQQQ")
 PT_NULL, PT_INTERP, PT_NOTE = 0, 3, 4
-DAMAGED = 60
+DAMAGED = 30
 
 with open(sys.argv[1], "rb") as file:
     PROGRAM = file.read().replace(b"\0syscall\0", b"\0sysconf\0")
