@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include <deltafs/deltafs_namespace.h>
 #include "tools/cmd.h"
 #include "tools/run_parts.h"
@@ -106,17 +107,24 @@ static int publish(const struct run *r, int status)
                      path, r->publish, path);
 }
 
+/* A program that has written no particles has created no directory. */
+static int sync_mount(const struct run_mount *m, time_t since)
+{
+    if (m->is_snapshot || (m->is_particles && access(m->target, F_OK) != 0))
+        return EXIT_OK;
+    return run_sync_folder(m->target, since);
+}
+
 /* The program's exit status comes first; of one that succeeded it is that of what follows. */
 static int run_mounted(const struct run *r, const struct command_call *c)
 {
     time_t since = time(NULL);
-    int status = run_and_wait(c->operand), code = status;
+    int code = run_and_wait(c->operand);
 
-    for (size_t i = 0; i < r->count && !is_never_synced(c->options); i++)
-        if (!r->mount[i].is_particles && !r->mount[i].is_snapshot) {
-            int one = run_sync_folder(r->mount[i].target, since);
-            code = code == EXIT_OK ? one : code;
-        }
+    for (size_t i = 0; i < r->count && !is_never_synced(c->options); i++) {
+        int one = sync_mount(&r->mount[i], since);
+        code = code == EXIT_OK ? one : code;
+    }
     if (r->publish) {
         int one = publish(r, code);
         code = code == EXIT_OK ? one : code;

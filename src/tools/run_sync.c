@@ -1,4 +1,5 @@
-/* Making durable what a program has committed to a namespace without waiting for storage. */
+/* Making durable what a program has committed without waiting for storage: to a namespace, or to a directory of
+ * particles. Links in the latter lead to its volumes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
@@ -32,7 +33,7 @@ static int fail(const char *path, int error)
 
 static int sync_one(const char *path)
 {
-    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     int code = fd < 0 || fsync(fd) != 0 ? fail(path, errno) : EXIT_OK;
 
     if (fd >= 0)
@@ -64,7 +65,7 @@ int run_sync_folder(const char *folder, time_t since)
     if (!realpath(folder, path))
         return text_fail(EXIT_TROUBLE, "run: %s: cannot be found: %s", folder, strerror(errno));
     write_all(path);
-    FTS *walk = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+    FTS *walk = fts_open(paths, FTS_LOGICAL | FTS_NOCHDIR, NULL);
     if (!walk)
         return text_fail(EXIT_TROUBLE, "run: %s: cannot be read: %s", path, strerror(errno));
     for (FTSENT *e; (errno = 0, e = fts_read(walk));) {

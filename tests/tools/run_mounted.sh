@@ -31,6 +31,16 @@ says "Read-only file system"
 expect 0 "$deltafs" run --sync --mount "$point=ns" --mount "$point-2=ns2" -- cp "$point/a/b" "$point-2/c"
 ns_has ns2:/c two
 
+# ---- Particles
+
+# shellcheck disable=SC2016
+STEP=40 expect 0 "$deltafs" run --particles "$point=particles" --schema x:S2 --label '$STEP' -- \
+    sh -c 'printf ab >>"$0/7"; printf cd >>"$0/8"' "$point"
+expect 0 "$deltafs" get particles 8 --epochs 40 --format raw
+[ "$(cat out)" = cd ] || fail "a particle has $(cat out), not cd"
+expect 0 "$deltafs" run --particles "$point=particles" -- cat "$point/7"
+[ "$(cat out)" = ab ] || fail "a particle has $(cat out), not ab"
+
 # ---- Ranks
 
 if [ -n "${MPIEXEC:-}" ]; then

@@ -149,6 +149,18 @@ if [ -e "$hook" ] && [ -z "${LD_PRELOAD:-}" ]; then
     find ns -newermt '1 day ago' | sed "s|^|$work/|" | sort >wanted
     [ -s wanted ] || fail "the program changed nothing"
     sort synced | same wanted - "what changed (<) and what was forced to storage (>) differ"
+    # A directory of particles, with a volume.
+    mkdir -p particles/deep volume
+    : >particles/deep/file
+    : >volume/file
+    ln -s ../volume particles/00
+    ln -s nowhere particles/broken
+    expect 0 synced --particles /q=particles --particles /r=reg/none -- true
+    sort synced >out
+    for name in particles particles/deep particles/deep/file volume volume/file; do
+        echo "$work/$name"
+    done >wanted
+    same wanted out "what was forced to storage (>) of a directory of particles"
     expect 0 run --mount /p=ns -- env -u LD_PRELOAD "$deltafs" ns cp plain ns:/three
     SYNC_HOOK_FAIL=/MANIFEST
     export SYNC_HOOK_FAIL
