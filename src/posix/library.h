@@ -35,6 +35,7 @@
     X(deltafs_namespace_mkdir)                                                                                         \
     X(deltafs_namespace_open)                                                                                          \
     X(deltafs_namespace_readlink)                                                                                      \
+    X(deltafs_namespace_refresh)                                                                                       \
     X(deltafs_namespace_rename)                                                                                        \
     X(deltafs_namespace_rmdir)                                                                                         \
     X(deltafs_namespace_set_attributes)                                                                                \
@@ -93,6 +94,7 @@ int library_path(const char *name, char out[static PATH_MAX]);
 #define deltafs_namespace_mkdir(...)          library()->deltafs_namespace_mkdir(__VA_ARGS__)
 #define deltafs_namespace_open(...)           library()->deltafs_namespace_open(__VA_ARGS__)
 #define deltafs_namespace_readlink(...)       library()->deltafs_namespace_readlink(__VA_ARGS__)
+#define deltafs_namespace_refresh(...)        library()->deltafs_namespace_refresh(__VA_ARGS__)
 #define deltafs_namespace_rename(...)         library()->deltafs_namespace_rename(__VA_ARGS__)
 #define deltafs_namespace_rmdir(...)          library()->deltafs_namespace_rmdir(__VA_ARGS__)
 #define deltafs_namespace_set_attributes(...) library()->deltafs_namespace_set_attributes(__VA_ARGS__)

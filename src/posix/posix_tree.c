@@ -135,8 +135,8 @@ static int tree_look(struct tree *t, int is_change)
     if (!t->ns)
         status = open_handle(t, is_change);
     else if (changes != t->changes) {
-        tree_close(t);
-        status = open_handle(t, t->is_writer);
+        file_each(forget_reader, t); /* what is open keeps the state that it was opened with */
+        status = deltafs_namespace_refresh(t->ns);
     }
     t->changes = changes;
     return status;
