@@ -13,7 +13,7 @@
 static const char *parse_label(const char *text, void *out)
 {
     *(const char **)out = text;
-    if (*text == '$' ? text[1] != '\0' : strstr(text, "%d") != NULL)
+    if (*text == '$' ? text[1] != '\0' : strchr(text, '%') != NULL)
         return NULL;
     return "is no label; give '$NAME', in quotes, or a pattern with %d, such as dump.%d";
 }
@@ -142,11 +142,13 @@ static int run_run(const struct command_call *c)
         return run_check(c->operand[0]);
     int code = check_options(r, c->options);
     if (code == EXIT_OK)
-        code = run_prepare_mounts(r);
-    if (code == EXIT_OK)
         code = check_publish(r);
     if (code == EXIT_OK)
+        code = run_prepare_mounts(r);
+    if (code == EXIT_OK)
         code = run_set_environment(r, c->options);
+    if (code == EXIT_OK)
+        code = run_create_namespaces(r);
     if (code != EXIT_OK)
         return code;
     c->operand[c->count] = NULL;

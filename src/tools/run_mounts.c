@@ -106,17 +106,6 @@ static int find_snapshot(struct run_mount *m)
     return code;
 }
 
-/* One that exists is left as it is: the program opens it. */
-static int create_namespace(const char *path)
-{
-    deltafs_namespace *ns;
-
-    if (target_is_namespace(path))
-        return EXIT_OK;
-    int status = deltafs_namespace_open(path, O_RDWR | O_CREAT, NULL, &ns);
-    return text_of_call(status == DELTAFS_OK ? deltafs_namespace_close(ns) : status);
-}
-
 /* The target without links. Its last name may be of something that does not exist yet. */
 static int resolve(const struct run_mount *m, char out[static PATH_MAX])
 {
@@ -188,8 +177,26 @@ int run_prepare_mounts(struct run *r)
 
     for (size_t i = 0; i < r->count && code == EXIT_OK; i++)
         code = r->mount[i].is_snapshot ? find_snapshot(&r->mount[i]) : make_absolute(r->mount[i].target);
-    if (code == EXIT_OK)
-        code = check_pairs(r, check_target);
+    return code == EXIT_OK ? check_pairs(r, check_target) : code;
+}
+
+/* ---- Creating ---- */
+
+/* One that exists is left as it is: the program opens it. */
+static int create_namespace(const char *path)
+{
+    deltafs_namespace *ns;
+
+    if (target_is_namespace(path))
+        return EXIT_OK;
+    int status = deltafs_namespace_open(path, O_RDWR | O_CREAT, NULL, &ns);
+    return text_of_call(status == DELTAFS_OK ? deltafs_namespace_close(ns) : status);
+}
+
+int run_create_namespaces(const struct run *r)
+{
+    int code = EXIT_OK;
+
     for (size_t i = 0; i < r->count && code == EXIT_OK; i++)
         if (!r->mount[i].is_particles && !r->mount[i].is_snapshot)
             code = create_namespace(r->mount[i].target);

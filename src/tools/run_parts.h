@@ -27,8 +27,10 @@ struct run {
 /* Parsers of --mount and --particles: POINT=TARGET. They return NULL, or what is wrong. */
 const char *run_parse_mount(const char *text, void *run);
 const char *run_parse_particles(const char *text, void *run);
-/* Make all targets absolute, check them, and create the namespaces that do not exist. */
+/* Make all targets absolute, and check them. */
 int run_prepare_mounts(struct run *r);
+/* Create the namespaces that do not exist, with the options of the environment. */
+int run_create_namespaces(const struct run *r);
 
 /* ---- The environment of the program ---- */
 
