@@ -1,9 +1,10 @@
-/* Names: what creates, removes and renames them, and the working directory. */
+/* Names: what creates, removes and renames them. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "posix/begin.h"
+#include "posix/follow.h"
 #include "posix/next.h"
 #include "posix/particles.h"
 #include "posix/posix_tree.h"
@@ -32,9 +33,14 @@ static int make_folder(const struct route *r, mode_t mode)
 CALL int mkdirat(int folder, const char *path, mode_t mode)
 {
     struct route r;
+    int result;
 
     posix_begin();
-    return route_find(&r, folder, path) ? posix_result(make_folder(&r, mode)) : next.mkdirat(r.folder, r.path, mode);
+    route_find(&r, folder, path);
+    do
+        result = r.mount ? posix_result(make_folder(&r, mode)) : next.mkdirat(r.folder, r.path, mode);
+    while (result != 0 && follow_route(&r, 0));
+    return result;
 }
 
 CALL int mkdir(const char *path, mode_t mode)
@@ -53,10 +59,14 @@ static int make_link(const char *target, const struct route *r)
 CALL int symlinkat(const char *target, int folder, const char *path)
 {
     struct route r;
+    int result;
 
     posix_begin();
-    return route_find(&r, folder, path) ? posix_result(make_link(target, &r))
-                                        : next.symlinkat(target, r.folder, r.path);
+    route_find(&r, folder, path);
+    do
+        result = r.mount ? posix_result(make_link(target, &r)) : next.symlinkat(target, r.folder, r.path);
+    while (result != 0 && follow_route(&r, 0));
+    return result;
 }
 
 CALL int symlink(const char *target, const char *path)
@@ -79,35 +89,6 @@ CALL int linkat(int from_folder, const char *from, int to_folder, const char *to
 CALL int link(const char *from, const char *to)
 {
     return linkat(AT_FDCWD, from, AT_FDCWD, to, 0);
-}
-
-/* ---- Links ---- */
-
-static int read_link(const struct route *r, char *target, size_t room, size_t *size)
-{
-    deltafs_namespace *ns;
-
-    if (r->mount->kind == MOUNT_PARTICLES)
-        return EINVAL;
-    int error = tree_begin(r->mount->tree, 0, &ns);
-    return error == 0 ? tree_end(r->mount->tree, deltafs_namespace_readlink(ns, r->path, target, room, size)) : error;
-}
-
-CALL ssize_t readlinkat(int folder, const char *path, char *target, size_t room)
-{
-    struct route r;
-    size_t size = 0;
-
-    posix_begin();
-    if (!route_find(&r, folder, path))
-        return next.readlinkat(r.folder, r.path, target, room);
-    int error = read_link(&r, target, room, &size);
-    return error == 0 ? (ssize_t)(size < room ? size : room) : posix_result(error);
-}
-
-CALL ssize_t readlink(const char *path, char *target, size_t room)
-{
-    return readlinkat(AT_FDCWD, path, target, room);
 }
 
 /* ---- Removing ---- */
@@ -154,10 +135,14 @@ static int remove_name(const struct route *r, int is_folder)
 CALL int unlinkat(int folder, const char *path, int flags)
 {
     struct route r;
+    int result;
 
     posix_begin();
-    return route_find(&r, folder, path) ? posix_result(remove_name(&r, flags & AT_REMOVEDIR))
-                                        : next.unlinkat(r.folder, r.path, flags);
+    route_find(&r, folder, path);
+    do
+        result = r.mount ? posix_result(remove_name(&r, flags & AT_REMOVEDIR)) : next.unlinkat(r.folder, r.path, flags);
+    while (result != 0 && follow_route(&r, 0));
+    return result;
 }
 
 CALL int unlink(const char *path)
@@ -227,19 +212,29 @@ static int rename_inside(const struct route *a, const struct route *b, unsigned 
     return error == 0 ? file_each(note_renamed, &n) : error;
 }
 
-CALL int renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags)
+static int rename_routes(const struct route *a, const struct route *b, unsigned flags)
 {
-    struct route a, b;
-
-    posix_begin();
-    int is_in = route_find(&a, from_folder, from), is_to = route_find(&b, to_folder, to);
-    if (!is_in && !is_to)
-        return next.renameat2(a.folder, a.path, b.folder, b.path, flags);
-    if (a.mount != b.mount)
+    if (!a->mount && !b->mount)
+        return next.renameat2(a->folder, a->path, b->folder, b->path, flags);
+    if (a->mount != b->mount)
         return posix_result(EXDEV);
     if (flags & ~(unsigned)RENAME_NOREPLACE)
         return posix_result(EINVAL);
-    return posix_result(a.mount->kind == MOUNT_PARTICLES ? EPERM : rename_inside(&a, &b, flags));
+    return posix_result(a->mount->kind == MOUNT_PARTICLES ? EPERM : rename_inside(a, b, flags));
+}
+
+CALL int renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags)
+{
+    struct route a, b;
+    int result;
+
+    posix_begin();
+    route_find(&a, from_folder, from);
+    route_find(&b, to_folder, to);
+    do
+        result = rename_routes(&a, &b, flags);
+    while (result != 0 && (follow_route(&a, 0) || follow_route(&b, 0)));
+    return result;
 }
 
 CALL int renameat(int from_folder, const char *from, int to_folder, const char *to)
@@ -267,79 +262,13 @@ static int truncate_path(const struct route *r, off_t size)
 CALL int truncate(const char *path, off_t size)
 {
     struct route r;
+    int result;
 
     posix_begin();
-    return route_find(&r, AT_FDCWD, path) ? posix_result(truncate_path(&r, size)) : next.truncate(r.path, size);
+    route_find(&r, AT_FDCWD, path);
+    do
+        result = r.mount ? posix_result(truncate_path(&r, size)) : next.truncate(r.path, size);
+    while (result != 0 && follow_route(&r, 1));
+    return result;
 }
 CALL_ALIAS(truncate64, truncate);
-
-/* ---- The working directory ---- */
-
-/* Go to a path in a mount. */
-static int go_inside(struct mount *m, const char *path)
-{
-    struct stat st;
-    int error = m->kind == MOUNT_PARTICLES ? particles_stat(m, path, &st) : tree_stat(m, path, 0, &st);
-
-    if (error == 0 && !S_ISDIR(st.st_mode))
-        error = ENOTDIR;
-    return error == 0 ? working_folder_set(m, path) : error;
-}
-
-CALL int chdir(const char *path)
-{
-    struct route r;
-
-    posix_begin();
-    if (route_find(&r, AT_FDCWD, path))
-        return posix_result(go_inside(r.mount, r.path));
-    int result = next.chdir(r.path);
-    if (result == 0)
-        working_folder_set(NULL, NULL);
-    return result;
-}
-
-CALL int fchdir(int fd)
-{
-    posix_begin();
-    struct file *f = file_get(fd);
-    int result = f ? posix_result(go_inside(f->mount, f->path)) : next.fchdir(fd);
-    if (!f && result == 0)
-        working_folder_set(NULL, NULL);
-    file_put(f);
-    return result;
-}
-
-/* The path of the working directory in a mount, as getcwd gives it: in `path`, or on the heap. */
-static char *give_working_folder(const struct mount *m, const char *within, char *path, size_t room)
-{
-    size_t size = strlen(within), n = size == 1 ? 0 : size; /* "/" is the mount point */
-
-    n -= n > 0 && within[n - 1] == '/';
-    size_t need = m->point_size + n + 1;
-    if (path && room < need) {
-        errno = room == 0 ? EINVAL : ERANGE;
-        return NULL;
-    }
-    path = path ? path : malloc(room > need ? room : need);
-    if (!path)
-        return NULL;
-    memcpy(path, m->point, m->point_size);
-    memcpy(path + m->point_size, within, n);
-    path[need - 1] = '\0';
-    return path;
-}
-
-CALL char *getcwd(char *path, size_t room)
-{
-    const char *within;
-
-    posix_begin();
-    const struct mount *m = working_folder(&within);
-    return m ? give_working_folder(m, within, path, room) : next.getcwd(path, room);
-}
-
-CALL char *get_current_dir_name(void)
-{
-    return getcwd(NULL, 0);
-}

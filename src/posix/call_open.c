@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include "posix/begin.h"
+#include "posix/follow.h"
 #include "posix/next.h"
 #include "posix/particles.h"
 #include "posix/placeholder.h"
@@ -19,12 +20,15 @@ static int open_inside(const struct route *r, int flags, mode_t mode)
 
 static int open_call(int folder, const char *path, int flags, mode_t mode)
 {
+    int fd, has_last = !(flags & O_NOFOLLOW) && (flags & (O_CREAT | O_EXCL)) != (O_CREAT | O_EXCL);
     struct route r;
 
     posix_begin();
-    if (!route_find(&r, folder, path))
-        return next.openat(r.folder, r.path, flags, mode);
-    return open_inside(&r, flags, mode);
+    route_find(&r, folder, path);
+    do
+        fd = r.mount ? open_inside(&r, flags, mode) : next.openat(r.folder, r.path, flags, mode);
+    while (fd < 0 && follow_route(&r, has_last));
+    return fd;
 }
 
 /* The mode is there only if a file can be created. */

@@ -6,17 +6,12 @@
 #include <sys/time.h>
 #include <utime.h>
 #include "posix/begin.h"
+#include "posix/follow.h"
 #include "posix/next.h"
 #include "posix/particles.h"
 #include "posix/posix_tree.h"
 #include "posix/route.h"
 #include "posix/undeclared.h"
-
-static int stat_route(const struct route *r, int flags, struct stat *out)
-{
-    return r->mount->kind == MOUNT_PARTICLES ? particles_stat(r->mount, r->path, out)
-                                             : tree_stat(r->mount, r->path, flags, out);
-}
 
 /* The attributes of an open file; EBADF if it is none of a mount. */
 static int stat_descriptor(int fd, struct stat *out)
@@ -31,13 +26,17 @@ static int stat_descriptor(int fd, struct stat *out)
 CALL int fstatat(int folder, const char *path, struct stat *out, int flags)
 {
     struct route r;
+    int result;
 
     posix_begin();
     if ((flags & AT_EMPTY_PATH) && path_is_empty(path) && file_is_ours(folder))
         return posix_result(stat_descriptor(folder, out));
-    if (!route_find(&r, folder, path))
-        return next.fstatat(r.folder, r.path, out, flags);
-    return posix_result(stat_route(&r, flags, out));
+    route_find(&r, folder, path);
+    do
+        result = r.mount ? posix_result(inside_stat(r.mount, r.path, flags, out))
+                         : next.fstatat(r.folder, r.path, out, flags);
+    while (result != 0 && follow_route(&r, !(flags & AT_SYMLINK_NOFOLLOW)));
+    return result;
 }
 
 CALL int stat(const char *path, struct stat *out)
@@ -131,19 +130,35 @@ static void statx_fill(const struct stat *s, struct statx *out)
                           .stx_dev_minor = minor(s->st_dev)};
 }
 
+/* Gives the result of a call. */
+static int statx_result(int error, const struct stat *s, struct statx *out)
+{
+    if (error == 0)
+        statx_fill(s, out);
+    return posix_result(error);
+}
+
+static int statx_route(const struct route *r, int flags, struct statx *out)
+{
+    struct stat s;
+
+    return statx_result(inside_stat(r->mount, r->path, flags, &s), &s, out);
+}
+
 CALL int statx(int folder, const char *path, int flags, unsigned mask, struct statx *out)
 {
     struct route r;
     struct stat s;
+    int result;
 
     posix_begin();
-    int is_descriptor = path_is_empty(path) && (flags & AT_EMPTY_PATH) && file_is_ours(folder);
-    if (!is_descriptor && !route_find(&r, folder, path))
-        return next.statx(r.folder, r.path, flags, mask, out);
-    int error = is_descriptor ? stat_descriptor(folder, &s) : stat_route(&r, flags, &s);
-    if (error == 0)
-        statx_fill(&s, out);
-    return posix_result(error);
+    if (path_is_empty(path) && (flags & AT_EMPTY_PATH) && file_is_ours(folder))
+        return statx_result(stat_descriptor(folder, &s), &s, out);
+    route_find(&r, folder, path);
+    do
+        result = r.mount ? statx_route(&r, flags, out) : next.statx(r.folder, r.path, flags, mask, out);
+    while (result != 0 && follow_route(&r, !(flags & AT_SYMLINK_NOFOLLOW)));
+    return result;
 }
 
 /* ---- Access ---- */
@@ -153,7 +168,7 @@ CALL int statx(int folder, const char *path, int flags, unsigned mask, struct st
 static int access_route(const struct route *r, int mode, int flags)
 {
     struct stat s;
-    int error = stat_route(r, flags, &s);
+    int error = inside_stat(r->mount, r->path, flags, &s);
 
     if (error == 0 && (mode & X_OK) && !S_ISDIR(s.st_mode) && (s.st_mode & 0111) == 0)
         error = EACCES;
@@ -165,11 +180,14 @@ static int access_route(const struct route *r, int mode, int flags)
 CALL int faccessat(int folder, const char *path, int mode, int flags)
 {
     struct route r;
+    int result;
 
     posix_begin();
-    if (!route_find(&r, folder, path))
-        return next.faccessat(r.folder, r.path, mode, flags);
-    return posix_result(access_route(&r, mode, flags));
+    route_find(&r, folder, path);
+    do
+        result = r.mount ? posix_result(access_route(&r, mode, flags)) : next.faccessat(r.folder, r.path, mode, flags);
+    while (result != 0 && follow_route(&r, !(flags & AT_SYMLINK_NOFOLLOW)));
+    return result;
 }
 
 CALL int access(const char *path, int mode)
@@ -227,10 +245,14 @@ CALL int fchmodat(int folder, const char *path, mode_t mode, int flags)
 {
     const struct deltafs_namespace_attributes a = attributes_of_mode(mode);
     struct route r;
+    int result;
 
     posix_begin();
-    return route_find(&r, folder, path) ? posix_result(set_route(&r, flags, &a))
-                                        : next.fchmodat(r.folder, r.path, mode, flags);
+    route_find(&r, folder, path);
+    do
+        result = r.mount ? posix_result(set_route(&r, flags, &a)) : next.fchmodat(r.folder, r.path, mode, flags);
+    while (result != 0 && follow_route(&r, !(flags & AT_SYMLINK_NOFOLLOW)));
+    return result;
 }
 
 CALL int chmod(const char *path, mode_t mode)
@@ -259,12 +281,16 @@ CALL int fchownat(int folder, const char *path, uid_t uid, gid_t gid, int flags)
 {
     const struct deltafs_namespace_attributes a = attributes_of_owner(uid, gid);
     struct route r;
+    int result;
 
     posix_begin();
     if ((flags & AT_EMPTY_PATH) && path_is_empty(path) && file_is_ours(folder))
         return posix_result(set_descriptor(folder, &a));
-    return route_find(&r, folder, path) ? posix_result(set_route(&r, flags, &a))
-                                        : next.fchownat(r.folder, r.path, uid, gid, flags);
+    route_find(&r, folder, path);
+    do
+        result = r.mount ? posix_result(set_route(&r, flags, &a)) : next.fchownat(r.folder, r.path, uid, gid, flags);
+    while (result != 0 && follow_route(&r, !(flags & AT_SYMLINK_NOFOLLOW)));
+    return result;
 }
 
 CALL int chown(const char *path, uid_t uid, gid_t gid)
@@ -318,17 +344,26 @@ CALL int futimens(int fd, const struct timespec times[2])
     return posix_result(set_descriptor(fd, &a));
 }
 
+static int set_times(const struct route *r, int flags, const struct timespec times[2])
+{
+    const struct deltafs_namespace_attributes a = attributes_of_times(times);
+
+    return posix_result(set_route(r, flags, &a));
+}
+
 CALL int utimensat(int folder, const char *path, const struct timespec times[2], int flags)
 {
     struct route r;
+    int result;
 
     posix_begin();
     if (path_is_empty(path) && file_is_ours(folder))
         return futimens(folder, times);
-    if (!route_find(&r, folder, path))
-        return next.utimensat(r.folder, r.path, times, flags);
-    const struct deltafs_namespace_attributes a = attributes_of_times(times);
-    return posix_result(set_route(&r, flags, &a));
+    route_find(&r, folder, path);
+    do
+        result = r.mount ? set_times(&r, flags, times) : next.utimensat(r.folder, r.path, times, flags);
+    while (result != 0 && follow_route(&r, !(flags & AT_SYMLINK_NOFOLLOW)));
+    return result;
 }
 
 static const struct timespec *of_microseconds(const struct timeval times[2], struct timespec out[2])

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
@@ -56,6 +57,7 @@
     X(ssize_t, readlinkat, (int, const char *, char *, size_t))                                                        \
     X(int, unlinkat, (int, const char *, int))                                                                         \
     X(int, renameat2, (int, const char *, int, const char *, unsigned))                                                \
+    X(char *, realpath, (const char *, char *))                                                                        \
     X(int, chdir, (const char *))                                                                                      \
     X(int, fchdir, (int))                                                                                              \
     X(char *, getcwd, (char *, size_t))                                                                                \

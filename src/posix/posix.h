@@ -3,6 +3,7 @@
  *
  *     begin.c      reading the environment, before anything else
  *     mount.c      the mount points; route.c: whether a path leads into one
+ *     follow.c     symbolic links between the system and mounts
  *     next.c       the functions of the C library that are behind those of this one; library.c: those of libdeltafs
  *     file.c       which descriptors are open files of a mount, and what was written to them
  *     posix_tree.c the namespaces: a handle of each, which processes of a run take turns to change

@@ -141,6 +141,7 @@ int route_find(struct route *r, int folder, const char *path)
     struct making k = {.r = r};
 
     r->mount = NULL;
+    r->is_followed = 0;
     r->folder = folder;
     r->path = path;
     if (route_is_outside(folder, path) || !*path)

@@ -9,6 +9,7 @@ struct route {
     struct mount *mount; /* NULL: out of all mounts; then `folder` and `path` are for the C library's function */
     int folder;
     const char *path; /* else the path within the mount, which begins with '/', "." and ".." being as they were given */
+    int is_followed;  /* it was changed to where symbolic links lead: follow.h */
     char room[PATH_MAX];
 };
 
