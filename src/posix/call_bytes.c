@@ -94,7 +94,7 @@ static ssize_t write_inside(int fd, const void *bytes, size_t size, off_t at)
     if (f->kind == FILE_FOLDER || (f->flags & O_ACCMODE) == O_RDONLY || (f->flags & O_PATH))
         put = posix_result(EBADF);
     else if (f->kind == FILE_PARTICLE)
-        put = particles_write(f, bytes, size);
+        put = particles_write(f, bytes, size, at);
     else
         put = write_bytes(f, fd, bytes, size, at);
     pthread_mutex_unlock(&f->lock);
@@ -261,11 +261,13 @@ static int truncate_inside(int fd, off_t size)
     int result;
 
     pthread_mutex_lock(&f->lock);
-    if (f->kind != FILE_TREE || (f->flags & O_ACCMODE) == O_RDONLY || (f->flags & O_PATH) || size < 0)
+    if (f->kind == FILE_PARTICLE)
+        result = posix_result(particles_truncate(f, size));
+    else if (f->kind != FILE_TREE || (f->flags & O_ACCMODE) == O_RDONLY || (f->flags & O_PATH) || size < 0)
         result = posix_result(EINVAL);
     else
         result = next.ftruncate(fd, size);
-    if (result == 0)
+    if (result == 0 && f->kind == FILE_TREE)
         result = posix_result(file_note_truncated(f, fd, (uint64_t)size));
     pthread_mutex_unlock(&f->lock);
     file_put(f);

@@ -17,11 +17,13 @@
 struct record {
     struct file file;
     struct record *next; /* unused */
-    struct place at;
+    struct place place;
     char path[PATH_ROOM];
     uint8_t *bytes;
     size_t size, room;
-    int error; /* of a write: then there is no record */
+    off_t at;   /* the file's offset */
+    off_t base; /* the size that the particle had when it was opened; 0 with O_APPEND, which saves looking it up */
+    int error;  /* of a write: then there is no record */
 };
 
 int particles_create(const char *target, struct particles **out)
@@ -181,12 +183,12 @@ static int check_size(struct particles *p, const struct record *r)
 static int store(struct particles *p, const struct record *r)
 {
     const struct spool_record head = {
-        .key = r->at.key, .key_size = (uint32_t)r->at.name_size, .size = (uint32_t)r->size};
+        .key = r->place.key, .key_size = (uint32_t)r->place.name_size, .size = (uint32_t)r->size};
     int error = r->error != 0 ? r->error : check_size(p, r);
 
     if (error == 0)
-        error = spool_for(p, &r->at.label);
-    if (error == 0 && (error = spool_add(p->spool, &head, head.key_size > 0 ? r->at.name : "", r->bytes)) != 0 &&
+        error = spool_for(p, &r->place.label);
+    if (error == 0 && (error = spool_add(p->spool, &head, head.key_size > 0 ? r->place.name : "", r->bytes)) != 0 &&
         particles_says(p, SAID_STORE))
         posix_say("%s: records cannot be kept until the end of the epoch: %s; TMPDIR can be a folder with more room",
                   p->target, strerror(error));
@@ -266,11 +268,22 @@ static struct record *record_get(struct mount *m)
     return r ? r : record_create(m);
 }
 
-static int open_writer(struct mount *m, const struct place *at, const char *path, int flags, int *fd)
+static void record_set(struct record *r, const struct place *at, const char *path, int flags, off_t base)
 {
-    size_t size = strlen(path) + 1;
+    memcpy(r->path, path, strlen(path) + 1);
+    r->place = *at;
+    r->place.name = at->name ? r->path + (at->name - path) : NULL;
+    r->at = 0;
+    r->base = base;
+    r->file.st.st_size = base;
+    r->file.flags = (flags & ~O_ACCMODE) | O_WRONLY;
+    r->file.descriptors = 0;
+    atomic_store(&r->file.users, 0);
+}
 
-    if (size > PATH_ROOM)
+static int open_writer(struct mount *m, const struct place *at, const char *path, int flags, off_t base, int *fd)
+{
+    if (strlen(path) >= PATH_ROOM)
         return ENAMETOOLONG;
     struct record *r = record_get(m);
     int error = r ? placeholder_open(fd) : ENOMEM;
@@ -279,25 +292,33 @@ static int open_writer(struct mount *m, const struct place *at, const char *path
             record_release(&r->file);
         return error;
     }
-    memcpy(r->path, path, size);
-    r->at = *at;
-    r->at.name = at->name ? r->path + (at->name - path) : NULL;
-    r->file.flags = flags;
-    r->file.descriptors = 0;
-    atomic_store(&r->file.users, 0);
+    record_set(r, at, path, flags, base);
     return file_set(&r->file, *fd);
 }
 
-/* A record is added behind those that there are, unless the folder is an epoch's. */
-static int check_flags(struct particles *p, const struct mount *m, const struct place *at, const char *path, int flags)
+/* Files are added to, only, unless the folder is an epoch's. */
+static int refuse(struct particles *p, const struct mount *m, const char *path)
 {
-    if ((flags & O_ACCMODE) == O_WRONLY && ((flags & O_APPEND) || at->label.is_given))
-        return 0;
     if (particles_says(p, SAID_FLAGS))
-        posix_say("%s%s: bytes can only be added to a particle, or read: open it with O_WRONLY and O_APPEND, or with "
-                  "the mode \"a\" of fopen",
+        posix_say("%s%s: bytes can only be added to a particle, or read: open it with O_APPEND, or with the mode "
+                  "\"a\" of fopen",
                   m->point, path);
     return EINVAL;
+}
+
+/* Open a file that is not opened for appending only: what it has already counts. A file in an epoch's folder is new. */
+static int open_writer_at(struct mount *m, const struct place *at, const char *path, int flags, int *fd)
+{
+    struct stat st = {.st_size = 0};
+
+    if ((flags & O_TRUNC) && !at->label.is_given)
+        return refuse(m->particles, m, path);
+    int error = at->label.is_given && !(flags & O_EXCL) ? ENOENT : particles_stat(m, path, &st);
+    if (error != 0 && error != ENOENT)
+        return error;
+    if (error == 0 && (flags & O_CREAT) && (flags & O_EXCL))
+        return EEXIST;
+    return open_writer(m, at, path, flags, st.st_size, fd);
 }
 
 static int check_name(struct particles *p, const struct mount *m, const char *path, int error)
@@ -339,8 +360,8 @@ int particles_open(struct mount *m, const char *path, int flags, int *fd)
         return ENOTDIR;
     if (is_read)
         return particles_open_reader(m, &at, path, flags, fd);
-    error = check_flags(p, m, &at, path, flags);
-    return error == 0 ? open_writer(m, &at, path, flags, fd) : error;
+    return (flags & O_APPEND) && !(flags & (O_TRUNC | O_EXCL)) ? open_writer(m, &at, path, flags, 0, fd)
+                                                               : open_writer_at(m, &at, path, flags, fd);
 }
 
 int particles_make_folder(struct mount *m, const char *path)
@@ -373,27 +394,44 @@ static int make_room(struct record *r, size_t size)
     return 0;
 }
 
-ssize_t particles_write(struct file *f, const void *bytes, size_t size)
+static off_t end_of(const struct record *r)
+{
+    return r->base + (off_t)r->size;
+}
+
+ssize_t particles_write(struct file *f, const void *bytes, size_t size, off_t at)
 {
     struct record *r = f->record;
 
+    if (r->error == 0 && !(f->flags & O_APPEND) && (at < 0 ? r->at : at) != end_of(r))
+        r->error = refuse(f->mount->particles, f->mount, f->path);
     if (r->error == 0)
         r->error = size > PARTICLE_SIZE_MAX ? EFBIG : make_room(r, r->size + size);
     if (r->error != 0)
         return posix_result(r->error);
     memcpy(r->bytes + r->size, bytes, size);
     r->size += size;
+    f->st.st_size = end_of(r);
+    r->at = at < 0 ? end_of(r) : r->at;
     return (ssize_t)size;
 }
 
-off_t particles_seek(const struct file *f, off_t offset, int whence)
+off_t particles_seek(struct file *f, off_t offset, int whence)
+{
+    struct record *r = f->record;
+    off_t from = whence == SEEK_SET ? 0 : whence == SEEK_CUR ? r->at : end_of(r);
+
+    if (whence < SEEK_SET || whence > SEEK_END || offset < -from)
+        return posix_result(EINVAL);
+    r->at = from + offset;
+    return r->at;
+}
+
+int particles_truncate(const struct file *f, off_t size)
 {
     const struct record *r = f->record;
-    off_t end = (off_t)r->size;
 
-    if ((whence == SEEK_SET && offset == end) || ((whence == SEEK_CUR || whence == SEEK_END) && offset == 0))
-        return end;
-    return posix_result(ESPIPE);
+    return r && size == end_of(r) ? 0 : EINVAL;
 }
 
 /* ---- Fork ---- */

@@ -23,10 +23,12 @@ int particles_create(const char *target, struct particles **out);
 
 /* Open a particle to add a record or to read all that it has, or the directory. *fd gets a descriptor. */
 int particles_open(struct mount *m, const char *path, int flags, int *fd);
-/* Add bytes to the record of a file. Returns their number, or -1 with errno. With its lock. */
-ssize_t particles_write(struct file *f, const void *bytes, size_t size);
-/* lseek in a file that is being written: its end is the only place that there is. With its lock. */
-off_t particles_seek(const struct file *f, off_t offset, int whence);
+/* Add bytes to the record of a file; `at` is where they are written, or -1: at the file's offset. Returns their number,
+ * or -1 with errno. With the file's lock. */
+ssize_t particles_write(struct file *f, const void *bytes, size_t size, off_t at);
+/* lseek and ftruncate of a file that is being written. With its lock. */
+off_t particles_seek(struct file *f, off_t offset, int whence);
+int particles_truncate(const struct file *f, off_t size);
 int particles_stat(struct mount *m, const char *path, struct stat *out);
 /* Create a folder: those whose names match the pattern of labels are there. */
 int particles_make_folder(struct mount *m, const char *path);

@@ -42,6 +42,8 @@ gives x "$deltafs" get dir 4 --epochs 0 --format raw
 # What cannot be.
 refused "deltafs: /p/name: .*number" m sh -c 'printf x >>/p/name'
 refused "deltafs: /p/5: .*O_APPEND" m sh -c 'printf x >/p/5'
+refused "deltafs: /p/22: .*O_APPEND" m dd if=copied of=/p/22 conv=notrunc
+refused "File exists" m sh -c 'set -C; printf x >/p/22'
 refused "not permitted" m rm /p/1
 refused "not permitted" m mv /p/1 /p/6
 refused "No such file" m cat /p/name
@@ -54,6 +56,26 @@ expect 0 m "$program" read /p 2000 3
 expect 137 m "$program" killed /p 500 2
 gives 160 m stat -c %s /p/499
 [ "$(m cat /p/1999 | wc -c)" = 96 ] || fail "an epoch that was not ended is there"
+
+# A program that goes to the end of the file itself: Fortran's.
+cat >append.f90 <<END
+program append
+  integer :: i
+  do i = 1, 3
+    open(unit=10, file='/p/7', position='append', form='formatted')
+    write(10, '(i0)') i
+    write(10, '(a)') 'line'
+    close(10)
+  end do
+end program
+END
+if command -v gfortran >/dev/null; then
+    rm -r dir
+    expect 0 gfortran -o append append.f90
+    expect 0 m ./append
+    expect 0 m ./append
+    gives "1 line 2 line 3 line 1 line 2 line 3 line" m sh -c 'echo $(cat /p/7)'
+fi
 
 # All at the end, more than is kept in memory.
 rm -r dir
