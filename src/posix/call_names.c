@@ -187,8 +187,10 @@ static int note_renamed(struct file *f, int fd, void *renaming)
         return 0;
     if (asprintf(&path, "%s%s", n->new, f->path + old) < 0)
         return ENOMEM;
+    pthread_mutex_lock(&f->lock);
     free(f->path);
     f->path = path;
+    pthread_mutex_unlock(&f->lock);
     return 0;
 }
 
@@ -209,7 +211,10 @@ static int rename_inside(const struct route *a, const struct route *b, unsigned 
     error = names_begin(a->mount, &ns);
     if (error == 0)
         error = tree_end(a->mount->tree, deltafs_namespace_rename(ns, a->path, b->path));
-    return error == 0 ? file_each(note_renamed, &n) : error;
+    if (error != 0)
+        return error;
+    working_folder_renamed(a->mount, a->path, b->path);
+    return file_each(note_renamed, &n);
 }
 
 static int rename_routes(const struct route *a, const struct route *b, unsigned flags)

@@ -201,7 +201,7 @@ static void fill_stat(const struct mount *m, const struct deltafs_namespace_stat
     *out = (struct stat){.st_dev = makedev(DEVICE, (unsigned)(m - mounts.mount) + 1),
                          .st_ino = s->inode,
                          .st_mode = s->mode,
-                         .st_nlink = S_ISDIR(s->mode) ? 2 : 1,
+                         .st_nlink = 1, /* of a folder: the number of its folders is not known */
                          .st_uid = s->uid,
                          .st_gid = s->gid,
                          .st_size = (off_t)s->size,

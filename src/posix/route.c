@@ -124,8 +124,12 @@ static int making_begin(struct making *k, int folder)
 
     if (m) {
         error = making_go_all(k, m->point);
+        if (f)
+            pthread_mutex_lock(&f->lock);
         if (error == 0)
             error = making_go_all(k, f ? f->path : working.path);
+        if (f)
+            pthread_mutex_unlock(&f->lock);
     } else if (next.getcwd(here, sizeof here)) {
         error = making_go_all(k, here);
     } else {
@@ -192,4 +196,16 @@ int working_folder_set(struct mount *m, const char *within)
     else
         working.is_above = is_above_mounts();
     return 0;
+}
+
+void working_folder_renamed(const struct mount *m, const char *from, const char *to)
+{
+    size_t n = strlen(from), size = strlen(to);
+    const char *rest = working.path + n;
+
+    if (working.mount != m || strncmp(working.path, from, n) != 0 || (*rest && *rest != '/') ||
+        size + strlen(rest) >= sizeof working.path)
+        return;
+    memmove(working.path + size, rest, strlen(rest) + 1);
+    memcpy(working.path, to, size);
 }

@@ -24,5 +24,7 @@ int route_is_outside(int folder, const char *path);
 struct mount *working_folder(const char **within);
 /* Change it: to a folder of a mount, or, with NULL, to that of the kernel. */
 int working_folder_set(struct mount *m, const char *within);
+/* A folder of a mount has another path: the working directory may be in it. */
+void working_folder_renamed(const struct mount *m, const char *from, const char *to);
 
 #endif

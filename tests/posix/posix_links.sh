@@ -70,3 +70,4 @@ gives "Not a directory" "a file as a folder" '"$1" in_file/..' - "$paths"
 gives "Not a directory" "a file with a slash" '"$1" /mounted/a/b/file/' - "$paths"
 gives "/mounted/a/b inside" "the working directory behind links" 'cd -P again/near && read x <file && echo "$(pwd -P) $x"'
 gives "$real outside" "the working directory outside" 'cd -P /mounted/a/out/.. && read x <folder/file && echo "$(pwd -P) $x"'
+gives /mounted/a/c "a working directory that is renamed" '"$1" /mounted/a/b /mounted/a/c' - "$paths"
