@@ -2,6 +2,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+#ifdef SYS_openat2
+#include <linux/openat2.h>
+#endif
 #include "posix/file.h"
 #include "posix/next.h"
 #include "posix/particles.h"
@@ -217,6 +221,46 @@ int follow_path(int folder, const char *path, char out[static PATH_MAX])
 
 /* ---- Calls that have failed ---- */
 
+/* Most calls that fail do so because there is nothing, and programs look at many places. So two quick looks come before
+ * the walk: whether a namespace has the folder that the name would be in, and does not have the name as a link, */
+static int inside_is_missing(const struct route *r, int has_last)
+{
+    struct deltafs_namespace_stat s = {.struct_size = sizeof s};
+    const char *slash = strrchr(r->path, '/');
+    size_t n = (size_t)(slash - r->path) + 1, size;
+    char above[PATH_MAX], byte;
+    deltafs_namespace *ns;
+
+    if (r->mount->kind == MOUNT_PARTICLES)
+        return 1;
+    if (!slash[1] || strcmp(slash, "/.") == 0 || strcmp(slash, "/..") == 0)
+        return 0;
+    memcpy(above, r->path, n);
+    above[n] = '\0';
+    if (tree_begin(r->mount->tree, 0, &ns) != 0)
+        return 0;
+    int is_missing = deltafs_namespace_stat(ns, above, 0, &s) == DELTAFS_OK && S_ISDIR(s.mode) &&
+                     (!has_last || deltafs_namespace_readlink(ns, r->path, &byte, 1, &size) == DELTAFS_ERR_NOT_FOUND);
+    return tree_end(r->mount->tree, DELTAFS_OK) == 0 && is_missing;
+}
+
+/* and whether the kernel says the same of the path if it must not follow a link. */
+static int outside_is_missing(const struct route *r, int has_last)
+{
+#ifdef SYS_openat2
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC | (has_last ? 0u : O_NOFOLLOW), .resolve = RESOLVE_NO_SYMLINKS};
+    long fd = syscall(SYS_openat2, r->folder, r->path, &how, sizeof how);
+
+    if (fd >= 0)
+        next.close((int)fd);
+    return fd < 0 && errno == ENOENT;
+#else
+    (void)r;
+    (void)has_last;
+    return 0;
+#endif
+}
+
 /* Change a route to a path that was followed. Returns whether it leads elsewhere. */
 static int change_route(struct route *r, char path[static PATH_MAX], int is_folder)
 {
@@ -242,6 +286,10 @@ int follow_route(struct route *r, int has_last)
     if (mounts.count == 0 || r->is_followed || !may_be || path_is_empty(r->path))
         return 0;
     r->is_followed = 1;
+    int is_missing = error == ENOENT && (r->mount ? inside_is_missing(r, has_last) : outside_is_missing(r, has_last));
+    errno = error;
+    if (is_missing)
+        return 0;
     if (r->mount)
         snprintf(from, sizeof from, "%s%s", r->mount->point, r->path);
     const char *path = r->mount ? from : r->path;
