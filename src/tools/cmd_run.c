@@ -34,7 +34,7 @@ static const struct run_mount *published(const struct run *r)
 {
     const struct run_mount *one = NULL;
 
-    for (size_t i = 0; i < r->count; i++)
+    for (size_t i = 0; i < r->given; i++)
         if (!r->mount[i].is_particles && !r->mount[i].is_snapshot) {
             if (one)
                 return NULL;
@@ -121,7 +121,7 @@ static int run_mounted(const struct run *r, const struct command_call *c)
     time_t since = time(NULL);
     int code = run_and_wait(c->operand);
 
-    for (size_t i = 0; i < r->count && !is_never_synced(c->options); i++) {
+    for (size_t i = 0; i < r->given && !is_never_synced(c->options); i++) {
         int one = sync_mount(&r->mount[i], since);
         code = code == EXIT_OK ? one : code;
     }
@@ -142,9 +142,9 @@ static int run_run(const struct command_call *c)
         return run_check(c->operand[0]);
     int code = check_options(r, c->options);
     if (code == EXIT_OK)
-        code = check_publish(r);
-    if (code == EXIT_OK)
         code = run_prepare_mounts(r);
+    if (code == EXIT_OK)
+        code = check_publish(r);
     if (code == EXIT_OK)
         code = run_set_environment(r, c->options);
     if (code == EXIT_OK)

@@ -69,6 +69,44 @@ const char *run_parse_particles(const char *text, void *run)
     return parse(text, run, 1);
 }
 
+/* ---- Other names of mount points ---- */
+
+/* The path of a mount point by which the kernel names the folders above it. Relative paths begin with these. */
+static int resolve_point(const char *point, char out[static PATH_MAX])
+{
+    char above[PATH_MAX], real[PATH_MAX] = "";
+    size_t n = strlen(point);
+
+    memcpy(above, point, n + 1);
+    do
+        *strrchr(above, '/') = '\0';
+    while (*above && !realpath(above, real));
+    n = strlen(above);
+    if (strcmp(real, "/") == 0 || n == 0)
+        *real = '\0';
+    return snprintf(out, PATH_MAX, "%s%s", real, point + n) < PATH_MAX
+               ? EXIT_OK
+               : text_fail(EXIT_TROUBLE, "run: the path is too long: %s%s", real, point + n);
+}
+
+/* If it has another path, mount the target there, too. */
+static int add_name(struct run *r, const struct run_mount *m)
+{
+    struct run_mount *other = &r->mount[r->count];
+    char point[PATH_MAX];
+    int code = resolve_point(m->point, point);
+
+    if (code != EXIT_OK || strcmp(point, m->point) == 0)
+        return code;
+    if (r->count == RUN_MOUNTS_MAX)
+        return text_fail(EXIT_USAGE, "run: too many mount points; do not give %s by a path with a symbolic link",
+                         m->point);
+    *other = *m;
+    memcpy(other->point, point, sizeof point);
+    r->count++;
+    return EXIT_OK;
+}
+
 /* ---- Targets ---- */
 
 static int make_absolute(char path[static PATH_MAX])
@@ -173,10 +211,15 @@ static int check_pairs(const struct run *r, int (*check)(const struct run_mount 
 
 int run_prepare_mounts(struct run *r)
 {
-    int code = check_pairs(r, check_points);
+    int code = EXIT_OK;
 
-    for (size_t i = 0; i < r->count && code == EXIT_OK; i++)
+    r->given = r->count;
+    for (size_t i = 0; i < r->given && code == EXIT_OK; i++)
         code = r->mount[i].is_snapshot ? find_snapshot(&r->mount[i]) : make_absolute(r->mount[i].target);
+    for (size_t i = 0; i < r->given && code == EXIT_OK; i++)
+        code = add_name(r, &r->mount[i]);
+    if (code == EXIT_OK)
+        code = check_pairs(r, check_points);
     return code == EXIT_OK ? check_pairs(r, check_target) : code;
 }
 
@@ -197,7 +240,7 @@ int run_create_namespaces(const struct run *r)
 {
     int code = EXIT_OK;
 
-    for (size_t i = 0; i < r->count && code == EXIT_OK; i++)
+    for (size_t i = 0; i < r->given && code == EXIT_OK; i++)
         if (!r->mount[i].is_particles && !r->mount[i].is_snapshot)
             code = create_namespace(r->mount[i].target);
     return code;

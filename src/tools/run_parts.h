@@ -18,6 +18,7 @@ struct run_mount {
 struct run {
     int is_hdf5, is_mpiio, is_sync, is_check;
     const char *publish, *label;
+    size_t given; /* mounts on the command line, after run_prepare_mounts; the others are these, by other paths */
     size_t count;
     struct run_mount mount[RUN_MOUNTS_MAX];
 };

@@ -31,6 +31,16 @@ says "Read-only file system"
 expect 0 "$deltafs" run --sync --mount "$point=ns" --mount "$point-2=ns2" -- cp "$point/a/b" "$point-2/c"
 ns_has ns2:/c two
 
+# By a symbolic link: both paths lead there, and what was written by one is there by the other.
+mkdir folder
+ln -s folder link
+expect 0 "$deltafs" run --mount "$PWD/link/m=linked" --publish reg@linked -- \
+    sh -c 'echo three >"$0/link/m/d" && cd link && cat m/d && echo four >m/d && cat "$0/link/m/d"' \
+    "$PWD"
+[ "$(cat out)" = "three
+four" ] || fail "by two paths: $(cat out)"
+ns_has reg@linked:/d four
+
 # ---- Particles
 
 # shellcheck disable=SC2016

@@ -39,6 +39,17 @@ has "DELTAFS_POSIX_SYNC=1"
 has 'DELTAFS_POSIX_LABEL=$STEP'
 has_not DELTAFS_SYNC
 
+# A mount point is known by the path without links, too: relative paths begin with that.
+mkdir folder
+ln -s folder link-to-folder
+expect 0 run --mount "$work/link-to-folder/a/b=ns" --particles /q=dumps -- env
+has "DELTAFS_POSIX=namespace=$work/link-to-folder/a/b=$work/ns|particles=/q=$work/dumps|namespace=$work/folder/a/b=$work/ns"
+expect 2 run --mount "$work/link-to-folder/a=ns" --particles "$work/folder=dumps" -- env
+says "$work/folder/a lies within $work/folder"
+ln -s / link-to-root
+expect 0 run --mount "$work/link-to-root/a=ns" -- env
+has "DELTAFS_POSIX=namespace=$work/link-to-root/a=$work/ns|namespace=/a=$work/ns"
+
 # ---- Snapshots
 
 expect 0 "$deltafs" ns mkdir ns:/one
@@ -97,6 +108,9 @@ done
 expect 0 run "$@" -- true
 expect 2 run "$@" --particles /q=dumps -- true
 says "is one too many; 16 can be given"
+shift 2
+expect 2 run "$@" --particles "$work/link-to-folder/q=dumps" -- true
+says "do not give $work/link-to-folder/q by a path with a symbolic link"
 long=/$(printf '%04096d' 0)
 refuse "$long=ns" "run: --mount: '/000" # and so on
 refuse "/p=$long" "run: --mount: '/p=/000"
