@@ -39,6 +39,7 @@ void file_put(struct file *f)
     }
     pthread_mutex_destroy(&f->lock);
     spans_fini(&f->dirty);
+    free(f->entries);
     free(f->path);
     free(f);
 }

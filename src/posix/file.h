@@ -34,8 +34,10 @@ struct file {
     struct spans dirty; /* what is only in the memfd */
     uint64_t cut;       /* the file was truncated to this since it was last committed; UINT64_MAX: it was not */
     int is_unbounded;   /* bytes may have been written without this library: all are dirty */
-    deltafs_namespace_file *reader;  /* of a file whose memfd has not all; with the lock of the tree */
-    void *record;                    /* of a particle that is being written; NULL: it is read */
+    deltafs_namespace_file *reader; /* of a file whose memfd has not all; with the lock of the tree */
+    void *record;                   /* of a particle that is being written; NULL: it is read */
+    void *entries;                  /* of a folder that getdents64 lists */
+    size_t entries_size;
     void (*release)(struct file *f); /* instead of freeing it; NULL: it is freed */
 };
 

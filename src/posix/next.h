@@ -4,6 +4,9 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <fts.h>
+#include <ftw.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -16,6 +19,35 @@
 /* Each: type of the result, name, parameters. */
 #define NEXT_FUNCTIONS(X)                                                                                              \
     X(int, close, (int))                                                                                               \
+    X(DIR *, opendir, (const char *))                                                                                  \
+    X(DIR *, fdopendir, (int))                                                                                         \
+    X(int, closedir, (DIR *))                                                                                          \
+    X(int, dirfd, (DIR *))                                                                                             \
+    X(struct dirent *, readdir, (DIR *))                                                                               \
+    X(int, readdir_r, (DIR *, struct dirent *, struct dirent **))                                                      \
+    X(void, rewinddir, (DIR *))                                                                                        \
+    X(long, telldir, (DIR *))                                                                                          \
+    X(void, seekdir, (DIR *, long))                                                                                    \
+    X(ssize_t, getdents64, (int, void *, size_t))                                                                      \
+    X(int, glob, (const char *, int, int (*)(const char *, int), glob_t *))                                            \
+    X(int, ftw, (const char *, __ftw_func_t, int))                                                                     \
+    X(int, nftw, (const char *, __nftw_func_t, int, int))                                                              \
+    X(FTS *, fts_open, (char *const *, int, int (*)(const FTSENT **, const FTSENT **)))                                \
+    X(int, scandirat,                                                                                                  \
+      (int, const char *, struct dirent ***, int (*)(const struct dirent *),                                           \
+       int (*)(const struct dirent **, const struct dirent **)))                                                       \
+    X(ssize_t, getxattr, (const char *, const char *, void *, size_t))                                                 \
+    X(ssize_t, lgetxattr, (const char *, const char *, void *, size_t))                                                \
+    X(ssize_t, fgetxattr, (int, const char *, void *, size_t))                                                         \
+    X(int, setxattr, (const char *, const char *, const void *, size_t, int))                                          \
+    X(int, lsetxattr, (const char *, const char *, const void *, size_t, int))                                         \
+    X(int, fsetxattr, (int, const char *, const void *, size_t, int))                                                  \
+    X(int, removexattr, (const char *, const char *))                                                                  \
+    X(int, lremovexattr, (const char *, const char *))                                                                 \
+    X(int, fremovexattr, (int, const char *))                                                                          \
+    X(ssize_t, listxattr, (const char *, char *, size_t))                                                              \
+    X(ssize_t, llistxattr, (const char *, char *, size_t))                                                             \
+    X(ssize_t, flistxattr, (int, char *, size_t))                                                                      \
     X(int, openat, (int, const char *, int, ...))                                                                      \
     X(int, dup, (int))                                                                                                 \
     X(int, dup2, (int, int))                                                                                           \

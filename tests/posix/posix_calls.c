@@ -1,0 +1,567 @@
+/* Calls functions of the C library that name or use files, in the folder FOLDER, and prints what they give. It knows
+ * nothing of DeltaFS: what it prints in a mount must be what it prints in an ordinary folder.
+ *
+ *     posix_calls FOLDER PART...
+ *
+ * PART is folders, walks, paths, streams, or other. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <glob.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *folder;
+
+/* Print one result: a label, and a number; if that is negative, the error. */
+static void say(const char *label, long long n)
+{
+    if (n < 0)
+        printf("%s: %lld, %s\n", label, n, strerror(errno));
+    else
+        printf("%s: %lld\n", label, n);
+}
+
+/* A pointer: whether it is there. */
+static void say_pointer(const char *label, const void *p)
+{
+    say(label, p ? 0 : -1);
+}
+
+static void say_text(const char *label, const char *text)
+{
+    if (text && strncmp(text, folder, strlen(folder)) == 0)
+        printf("%s: FOLDER%s\n", label, text + strlen(folder));
+    else
+        printf("%s: %s\n", label, text ? text : strerror(errno));
+}
+
+static void make_file(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    ssize_t n = write(fd, text, strlen(text));
+
+    if (fd < 0 || n != (ssize_t)strlen(text) || close(fd) != 0)
+        say(path, -1);
+}
+
+/* ---- Folders ---- */
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Print the rest of a stream, sorted. */
+static void say_entries(const char *label, DIR *d)
+{
+    char *line[100];
+    int n = 0;
+
+    for (const struct dirent *e; n < 100 && (errno = 0, e = readdir(d));)
+        if (asprintf(&line[n], "%s %d", e->d_name, e->d_type) > 0)
+            n++;
+    say(label, errno == 0 ? n : -1);
+    qsort(line, (size_t)n, sizeof *line, compare_names);
+    for (int i = 0; i < n; i++) {
+        puts(line[i]);
+        free(line[i]);
+    }
+}
+
+static void check_inodes(const char *path)
+{
+    DIR *d = opendir(path);
+    struct stat st;
+    int differ = 0;
+
+    for (const struct dirent *e; d && (e = readdir(d));)
+        if (strcmp(e->d_name, "..") != 0)
+            differ += fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 || st.st_ino != e->d_ino;
+    say("inodes that differ", differ);
+    say("closedir", d ? closedir(d) : -1);
+}
+
+static void seek_entries(void)
+{
+    DIR *d = opendir("d");
+    struct dirent *e = readdir(d);
+    char first[NAME_MAX + 1], second[NAME_MAX + 1];
+
+    strcpy(first, e->d_name);
+    long at = telldir(d);
+    strcpy(second, readdir(d)->d_name);
+    while (readdir(d))
+        ;
+    seekdir(d, at);
+    say("seekdir", strcmp(readdir(d)->d_name, second) == 0);
+    rewinddir(d);
+    say("rewinddir", strcmp(readdir(d)->d_name, first) == 0);
+    make_file("d/later", "");
+    rewinddir(d);
+    say_entries("with a new one", d);
+    unlink("d/later");
+    closedir(d);
+}
+
+/* Remove all that is listed. */
+static void remove_entries(void)
+{
+    char path[PATH_MAX];
+    int removed = 0;
+
+    mkdir("full", 0755);
+    for (int i = 0; i < 300; i++) {
+        snprintf(path, sizeof path, "full/%d", i);
+        make_file(path, "x");
+    }
+    DIR *d = opendir("full");
+    for (const struct dirent *e; d && (e = readdir(d));) {
+        snprintf(path, sizeof path, "full/%s", e->d_name);
+        removed += *e->d_name != '.' && unlink(path) == 0;
+    }
+    say("removed", removed);
+    say("closedir", closedir(d));
+    say("rmdir", rmdir("full"));
+}
+
+static void read_removed(void)
+{
+    mkdir("gone", 0755);
+    DIR *d = opendir("gone");
+    rmdir("gone");
+    say("readdir of a removed folder", readdir(d) != NULL && readdir(d) != NULL);
+    closedir(d);
+}
+
+static int no_dots(const struct dirent *e)
+{
+    return *e->d_name != '.';
+}
+
+static void say_scan(const char *label, int n, struct dirent ***found)
+{
+    struct dirent **e = n < 0 ? NULL : *found;
+
+    say(label, n);
+    for (int i = 0; i < n; i++) {
+        puts(e[i]->d_name);
+        free(e[i]);
+    }
+    free(e);
+}
+
+static void scan_folders(void)
+{
+    struct dirent **e;
+    int fd = open(".", O_RDONLY | O_DIRECTORY);
+
+    say_scan("scandir", scandir("d", &e, no_dots, alphasort), &e);
+    say_scan("scandirat", scandirat(fd, "d", &e, NULL, alphasort), &e);
+    say_scan("scandir of none", scandir("none", &e, NULL, alphasort), &e);
+    say_scan("scandir of a file", scandir("d/a", &e, NULL, alphasort), &e);
+    close(fd);
+}
+
+static void read_entries(void)
+{
+    char bytes[1024];
+    int fd = open("d", O_RDONLY | O_DIRECTORY), entries = 0;
+    ssize_t n, small = getdents64(fd, bytes, 4);
+
+    say("getdents64 without room", small);
+    while ((n = getdents64(fd, bytes, sizeof bytes)) > 0)
+        for (ssize_t at = 0; at < n; entries++)
+            at += ((struct dirent *)(void *)(bytes + at))->d_reclen;
+    say("getdents64", entries);
+    lseek(fd, 0, SEEK_SET);
+    say("getdents64 again", getdents64(fd, bytes, sizeof bytes) > 0);
+    close(fd);
+    fd = open("d/a", O_RDONLY);
+    say("getdents64 of a file", getdents64(fd, bytes, sizeof bytes));
+    say_pointer("fdopendir of a file", fdopendir(fd));
+    close(fd);
+}
+
+static void check_folders(void)
+{
+    mkdir("d", 0755);
+    mkdir("d/sub", 0755);
+    make_file("d/a", "1");
+    make_file("d/b", "22");
+    say("symlink", symlink("a", "d/link"));
+    DIR *d = opendir("d");
+    say_entries("opendir", d);
+    say("closedir", closedir(d));
+    int fd = open("d", O_RDONLY | O_DIRECTORY);
+    d = fdopendir(fd);
+    say("dirfd", dirfd(d) == fd);
+    say_entries("fdopendir", d);
+    say("closedir", closedir(d));
+    say("the descriptor", fcntl(fd, F_GETFD));
+    say_pointer("opendir of none", opendir("none"));
+    say_pointer("opendir of a file", opendir("d/a"));
+    say_pointer("opendir of nothing", opendir(""));
+    say_pointer("fdopendir of none", fdopendir(-1));
+    check_inodes("d");
+    seek_entries();
+    remove_entries();
+    read_removed();
+    scan_folders();
+    read_entries();
+}
+
+/* ---- Walks ---- */
+
+/* Entries come in any order, so they are sorted before they are printed. */
+static struct {
+    char *text[100];
+    int n;
+} lines;
+
+static void add_line(const char *format, ...)
+{
+    va_list list;
+
+    va_start(list, format);
+    if (lines.n < 100 && vasprintf(&lines.text[lines.n], format, list) > 0)
+        lines.n++;
+    va_end(list);
+}
+
+static void say_lines(const char *label, int result)
+{
+    say(label, result);
+    qsort(lines.text, (size_t)lines.n, sizeof *lines.text, compare_names);
+    for (int i = 0; i < lines.n; i++) {
+        puts(lines.text[i]);
+        free(lines.text[i]);
+    }
+    lines.n = 0;
+}
+
+static int say_walk(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+    add_line("%s %d %s %d %lld", path, kind, path + at->base, at->level,
+             S_ISREG(st->st_mode) ? (long long)st->st_size : 0);
+    return 0;
+}
+
+static int say_simple(const char *path, const struct stat *st, int kind)
+{
+    add_line("%s %d %lld", path, kind, kind == FTW_F ? (long long)st->st_size : 0);
+    return 0;
+}
+
+static int stop_at_file(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+    (void)path;
+    (void)st;
+    (void)at;
+    return kind == FTW_F ? 7 : 0;
+}
+
+static int skip_subtrees(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+    (void)st;
+    add_line("%s %d", path, kind);
+    return kind == FTW_D && at->level == 1 ? FTW_SKIP_SUBTREE : FTW_CONTINUE;
+}
+
+static int check_folder(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+    struct stat now;
+
+    (void)kind;
+    if (lstat(path + at->base, &now) != 0 || now.st_ino != st->st_ino)
+        printf("%s: not in the folder\n", path);
+    return 0;
+}
+
+static void check_walks(void)
+{
+    static const char *const patterns[] = {"t/*", "t/*/*", "t/[ab]*", "t/.*", "none*", "t/{a,b}", "*/one/", "t/b/../*"};
+    char whole[PATH_MAX];
+    glob_t g;
+
+    mkdir("t", 0755);
+    mkdir("t/one", 0755);
+    make_file("t/one/deep", "123");
+    symlink("..", "t/one/up");
+    symlink("nowhere", "t/one/dangling");
+    say_lines("nftw", nftw("t/one", say_walk, 8, FTW_PHYS));
+    say_lines("nftw, links followed", nftw("t", say_walk, 8, 0));
+    say_lines("nftw, depth first", nftw("t/", say_walk, 8, FTW_PHYS | FTW_DEPTH));
+    say_lines("nftw with chdir", nftw("t", check_folder, 8, FTW_PHYS | FTW_CHDIR));
+    say("back", access("t", F_OK));
+    say_lines("nftw that is stopped", nftw("t", stop_at_file, 8, FTW_PHYS));
+    say_lines("nftw that skips", nftw("t", skip_subtrees, 8, FTW_PHYS | FTW_ACTIONRETVAL));
+    say_lines("nftw of none", nftw("none", say_walk, 8, 0));
+    say_lines("nftw of a file", nftw("t/one/deep", say_walk, 8, FTW_MOUNT));
+    say_lines("ftw", ftw("t", say_simple, 8));
+    make_file("t/a", "");
+    make_file("t/b1", "");
+    make_file("t/.hidden", "");
+    mkdir("t/b", 0755);
+    for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
+        say(patterns[i], glob(patterns[i], GLOB_MARK | GLOB_BRACE, NULL, &g));
+        for (size_t k = 0; k < g.gl_pathc; k++)
+            puts(g.gl_pathv[k]);
+        globfree(&g);
+    }
+    snprintf(whole, sizeof whole, "%s/t/*", folder);
+    say("glob of a whole path", glob(whole, 0, NULL, &g));
+    for (size_t k = 0; k < g.gl_pathc; k++)
+        say_text("found", g.gl_pathv[k]);
+    globfree(&g);
+}
+
+/* ---- Paths ---- */
+
+static void say_real(const char *path)
+{
+    char out[PATH_MAX];
+
+    say_text(path, realpath(path, out));
+}
+
+static void say_place(const char *path)
+{
+    char here[PATH_MAX];
+
+    say(path == folder ? "back" : path, chdir(path));
+    say_text("getcwd", getcwd(here, sizeof here));
+}
+
+static void check_paths(void)
+{
+    static const char *const paths[] = {".",         "p",        "p/q/",     "p/l",    "p/l/f",    "p/abs/f",
+                                        "p/loop",    "p/none",   "p/none/x", "p/q/f/", "p/q/f/..", "p/dangling",
+                                        "p/q/../..", "p//q/./f", "p/above",  "",       "p/above/p"};
+    char text[PATH_MAX];
+    struct stat st;
+
+    mkdir("p", 0755);
+    mkdir("p/q", 0755);
+    make_file("p/q/f", "123");
+    symlink("q", "p/l");
+    snprintf(text, sizeof text, "%s/p/q", folder);
+    symlink(text, "p/abs");
+    symlink("loop", "p/loop");
+    symlink("nothing", "p/dangling");
+    symlink("..", "p/above");
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        say_real(paths[i]);
+    char *heap = realpath("p/abs", NULL);
+    say_text("realpath on the heap", heap);
+    free(heap);
+    heap = canonicalize_file_name("p/l/f");
+    say_text("canonicalize_file_name", heap);
+    free(heap);
+    say("stat by an absolute link", stat("p/abs/f", &st) == 0 ? st.st_size : -1);
+    say("lstat of it", lstat("p/abs", &st) == 0 ? S_ISLNK(st.st_mode) : -1);
+    say("lstat with a slash", lstat("p/abs/", &st) == 0 ? S_ISDIR(st.st_mode) : -1);
+    say("lstat of a relative one with a slash", lstat("p/l/", &st) == 0 ? S_ISDIR(st.st_mode) : -1);
+    say("create by it", open("p/abs/new", O_CREAT | O_EXCL | O_WRONLY, 0644) >= 0);
+    say("rename by it", rename("p/abs/new", "p/abs/newer"));
+    say("chmod by it", chmod("p/abs/newer", 0600));
+    say("access by it", access("p/abs/newer", R_OK));
+    say("truncate by it", truncate("p/abs/newer", 5));
+    say("mkdir by it", mkdir("p/abs/d", 0755));
+    say("symlink by it", symlink("x", "p/abs/s"));
+    say("readlink by it", readlink("p/abs/s", text, sizeof text));
+    say("unlink by it", unlink("p/abs/newer"));
+    say("rmdir by it", rmdir("p/abs/d"));
+    say("nothing by it", open("p/abs/none", O_RDONLY));
+    say_place("p/l");
+    say_place("..");
+    say_place("abs");
+    say_place("../..");
+    say_place("none");
+    say_place("p/q/f");
+    say_place(folder);
+}
+
+/* ---- Streams ---- */
+
+static void say_content(const char *path)
+{
+    char text[256] = "";
+    FILE *f = fopen(path, "r");
+    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+
+    printf("%s has %zu: %s\n", path, n, f ? text : strerror(errno));
+    if (f)
+        say("fclose", fclose(f));
+}
+
+static void open_modes(void)
+{
+    static const char *const modes[] = {"r", "w", "a", "r+", "w+", "a+", "wx", "rb", "we", "z", "w+x", "ab+"};
+    char text[16];
+
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        make_file("modes", "12345");
+        FILE *f = fopen("modes", modes[i]);
+        say_pointer(modes[i], f);
+        if (!f)
+            continue;
+        int fd = fileno(f);
+        say("mode of open", fcntl(fd, F_GETFL) & (O_ACCMODE | O_APPEND));
+        say("closed on exec", fcntl(fd, F_GETFD));
+        say("at", ftell(f));
+        say("read", (long long)fread(text, 1, 2, f));
+        say("error", ferror(f) != 0);
+        clearerr(f);
+        fseek(f, 1, SEEK_SET);
+        say("write", fputs("XY", f));
+        say("flush", fflush(f));
+        say("then at", ftell(f));
+        say("fclose", fclose(f));
+        say_content("modes");
+    }
+    say_pointer("fopen of none", fopen("none", "r"));
+    say_pointer("fopen of a folder", fopen(".", "w"));
+}
+
+static void write_and_look(void)
+{
+    FILE *f = fopen("stream", "w+");
+    struct stat st;
+    char line[64];
+
+    fprintf(f, "line %d\nline %d\n", 1, 2);
+    fflush(f);
+    say("size behind fflush", fstat(fileno(f), &st) == 0 ? st.st_size : -1);
+    rewind(f);
+    say_text("fgets", fgets(line, sizeof line, f));
+    say("ungetc", ungetc('Z', f));
+    say_text("fgets", fgets(line, sizeof line, f));
+    say("feof", feof(f));
+    say("getc", getc(f) == EOF);
+    say("feof", feof(f) != 0);
+    say("fseek", fseek(f, -3, SEEK_END));
+    say("getc", getc(f));
+    say("ftell", ftell(f));
+    fseek(f, 100, SEEK_SET);
+    fputc('!', f);
+    say("fclose", fclose(f));
+    say("size", stat("stream", &st) == 0 ? st.st_size : -1);
+    f = fopen("stream", "r");
+    say("setvbuf", setvbuf(f, NULL, _IONBF, 0));
+    say("getc", getc(f));
+    say("lseek", lseek(fileno(f), 0, SEEK_CUR));
+    say("fclose", fclose(f));
+}
+
+static void open_descriptors(void)
+{
+    int fd = open("byfd", O_RDWR | O_CREAT | O_TRUNC, 0644);
+    FILE *f = fdopen(fd, "w");
+
+    say("fileno", fileno(f) == fd);
+    say("fileno_unlocked", fileno_unlocked(f) == fd);
+    fputs("by a descriptor", f);
+    say("fclose", fclose(f));
+    say("the descriptor", fcntl(fd, F_GETFD));
+    say_content("byfd");
+    fd = open("byfd", O_RDONLY);
+    say_pointer("fdopen for writing", fdopen(fd, "w"));
+    f = fdopen(fd, "r");
+    say("getc", getc(f));
+    fclose(f);
+    fd = open("byfd", O_WRONLY);
+    f = fdopen(fd, "a");
+    fputs(" and more", f);
+    fclose(f);
+    say_content("byfd");
+}
+
+static void open_again(void)
+{
+    FILE *f = fopen("first", "w");
+    char text[16];
+
+    fputs("one", f);
+    f = freopen("second", "w", f);
+    fputs("two", f);
+    say("fclose", fclose(f));
+    say_content("first");
+    say_content("second");
+    f = fopen("first", "r");
+    say("getc", getc(f));
+    f = freopen("second", "r", f);
+    say_text("fgets", fgets(text, sizeof text, f));
+    f = freopen("/dev/null", "r", f);
+    say("getc", getc(f) == EOF);
+    say("fclose", fclose(f));
+    f = fopen("/dev/null", "w");
+    f = freopen("third", "w", f);
+    fputs("three", f);
+    fclose(f);
+    say_content("third");
+}
+
+/* More than what a file of a mount has in memory. */
+static void large_streams(void)
+{
+    FILE *f = fopen("large", "w");
+    unsigned long long sum = 0;
+    unsigned x;
+    int n = 0;
+
+    for (unsigned i = 0; i < 3000000; i++)
+        fwrite(&i, sizeof i, 1, f);
+    say("fclose", fclose(f));
+    f = fopen("large", "r");
+    while (fread(&x, sizeof x, 1, f) == 1) {
+        sum += x;
+        n++;
+    }
+    say("numbers", n);
+    say("sum", (long long)sum);
+    say("fseek", fseek(f, 4 * 1234567, SEEK_SET));
+    say("fread", (long long)fread(&x, sizeof x, 1, f));
+    say("number", x);
+    fclose(f);
+    unlink("large");
+}
+
+static void check_streams(void)
+{
+    open_modes();
+    write_and_look();
+    open_descriptors();
+    open_again();
+    large_streams();
+    FILE *f = fopen("unclosed", "w");
+    fputs("at the end of the program\n", f); /* which the caller looks at */
+}
+
+int main(int argc, char **argv)
+{
+    static const struct part {
+        const char *name;
+        void (*check)(void);
+    } parts[] = {
+        {"folders", check_folders}, {"walks", check_walks}, {"paths", check_paths}, {"streams", check_streams}};
+
+    if (argc < 3 || chdir(argv[1]) != 0) {
+        fprintf(stderr, "usage: posix_calls FOLDER PART...\n");
+        return 2;
+    }
+    folder = argv[1];
+    for (int i = 2; i < argc; i++)
+        for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
+            if (strcmp(argv[i], parts[k].name) == 0) {
+                printf("---- %s\n", argv[i]);
+                parts[k].check();
+            }
+    return 0;
+}
