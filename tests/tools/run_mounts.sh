@@ -196,7 +196,7 @@ mkdir -m 0 ns/closed
 chmod 755 "$work"
 as=
 [ "$(id -u)" -ne 0 ] || as="setpriv --reuid=1 --clear-groups"
-if $as true 2>"$work/said"; then
+if $as "$deltafs" --version >"$work/said" 2>&1; then
     # shellcheck disable=SC2086
     expect 3 without_loader $as "$deltafs" run --mount /p=ns -- true
     says "$work/ns/closed: may not be safe on storage: Permission denied"

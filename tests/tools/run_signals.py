@@ -51,9 +51,9 @@ def blocked_or_ignored():
 
 def killed():
     """A program does not survive the command: its end closes the pipe."""
-    child = start("echo ready; exec sleep 60")
+    child = start("echo ready; exec sleep 600")
     child.kill()
-    child.stdout.read()
+    child.communicate(timeout=60)
 
 
 def from_a_terminal():
