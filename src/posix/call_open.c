@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include "posix/begin.h"
+#include "posix/file_lock.h"
 #include "posix/follow.h"
 #include "posix/next.h"
 #include "posix/particles.h"
@@ -147,7 +148,15 @@ static int fcntl_inside(int fd, int command, void *argument)
         result = result < 0 ? result
                             : (result & ~(O_ACCMODE | O_LARGEFILE)) | (f->flags & (O_ACCMODE | O_DIRECTORY | O_PATH));
         break;
-    default: /* locks of the memfd are locks between the processes that have inherited it */
+    case F_GETLK:
+    case F_SETLK:
+    case F_SETLKW:
+    case F_OFD_GETLK:
+    case F_OFD_SETLK:
+    case F_OFD_SETLKW:
+        result = posix_result(file_refuse_lock(f));
+        break;
+    default:
         result = next.fcntl(fd, command, argument);
     }
     file_put(f);

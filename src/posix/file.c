@@ -23,6 +23,7 @@ int file_create(enum file_kind kind, struct mount *m, char *path, int flags, str
     f->path = path;
     f->flags = flags;
     f->cut = UINT64_MAX;
+    f->lock_fd = -1;
     atomic_init(&f->users, 1);
     pthread_mutex_init(&f->lock, NULL);
     *out = f;
@@ -39,6 +40,8 @@ void file_put(struct file *f)
     }
     pthread_mutex_destroy(&f->lock);
     spans_fini(&f->dirty);
+    if (f->lock_fd >= 0)
+        next.close(f->lock_fd);
     free(f->entries);
     free(f->path);
     free(f);

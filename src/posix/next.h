@@ -7,6 +7,7 @@
 #include <fts.h>
 #include <ftw.h>
 #include <glob.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -48,6 +49,20 @@
     X(ssize_t, listxattr, (const char *, char *, size_t))                                                              \
     X(ssize_t, llistxattr, (const char *, char *, size_t))                                                             \
     X(ssize_t, flistxattr, (int, char *, size_t))                                                                      \
+    X(int, mkostemps, (char *, int, int))                                                                              \
+    X(char *, mkdtemp, (char *))                                                                                       \
+    X(char *, mktemp, (char *))                                                                                        \
+    X(int, statfs, (const char *, struct statfs *))                                                                    \
+    X(int, fstatfs, (int, struct statfs *))                                                                            \
+    X(int, statvfs, (const char *, struct statvfs *))                                                                  \
+    X(int, fstatvfs, (int, struct statvfs *))                                                                          \
+    X(long, pathconf, (const char *, int))                                                                             \
+    X(int, mknodat, (int, const char *, mode_t, dev_t))                                                                \
+    X(int, inotify_add_watch, (int, const char *, uint32_t))                                                           \
+    X(int, name_to_handle_at, (int, const char *, struct file_handle *, int *, int))                                   \
+    X(int, posix_fallocate, (int, off_t, off_t))                                                                       \
+    X(int, flock, (int, int))                                                                                          \
+    X(int, lockf, (int, int, off_t))                                                                                   \
     X(int, openat, (int, const char *, int, ...))                                                                      \
     X(int, dup, (int))                                                                                                 \
     X(int, dup2, (int, int))                                                                                           \

@@ -10,7 +10,6 @@
 #include "posix/next.h"
 #include "posix/span.h"
 
-#define RUN_NAME  "RUN"
 #define ALL_MAX   ((uint64_t)4 << 20)  /* a file of so many bytes is in its memfd when it is opened */
 #define DIRTY_MAX ((uint64_t)16 << 20) /* so many that are not in the namespace yet */
 #define COPY_SIZE ((size_t)256 << 10)
@@ -106,7 +105,7 @@ static int run_open(struct tree *t)
 
 static int run_lock(struct tree *t, short type)
 {
-    struct flock l = {.l_type = type, .l_whence = SEEK_SET};
+    struct flock l = {.l_type = type, .l_whence = SEEK_SET, .l_len = sizeof t->changes};
     int error;
 
     do

@@ -9,6 +9,8 @@
 
 #include "posix/file.h"
 
+#define RUN_NAME "RUN"
+
 struct tree;
 int tree_create(const char *target, struct tree **out);
 int tree_is_snapshot(const struct tree *t);

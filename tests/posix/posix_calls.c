@@ -3,10 +3,11 @@
  *
  *     posix_calls FOLDER PART...
  *
- * PART is folders, walks, paths, streams, or other. */
+ * PART is folders, walks, paths, streams, other, or refused; the last one is what mounts refuse. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fts.h>
 #include <ftw.h>
 #include <glob.h>
 #include <limits.h>
@@ -14,7 +15,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 static const char *folder;
@@ -544,13 +551,175 @@ static void check_streams(void)
     fputs("at the end of the program\n", f); /* which the caller looks at */
 }
 
+/* ---- Names that are made up ---- */
+
+static void say_made_up(const char *label, const char *path, const char *before, const char *after)
+{
+    struct stat st;
+    size_t n = strlen(path), b = strlen(before), a = strlen(after);
+    int is_good = n == b + 6 + a && strncmp(path, before, b) == 0 && strcmp(path + b + 6, after) == 0;
+
+    say(label, is_good && stat(path, &st) == 0 ? (long long)st.st_mode : -1);
+}
+
+static void check_names(void)
+{
+    char file[] = "tempXXXXXX", suffixed[] = "tempXXXXXX.c", directory[] = "dirXXXXXX", bad[] = "tempXXXXX";
+    char none[] = "none/XXXXXX", whole[PATH_MAX];
+    int fd = mkstemp(file);
+
+    say("write", write(fd, "1", 1));
+    say("mode of open", fcntl(fd, F_GETFL) & (O_ACCMODE | O_APPEND));
+    say("close", close(fd));
+    say_made_up("mkstemp", file, "temp", "");
+    fd = mkostemps(suffixed, 2, O_CLOEXEC | O_APPEND);
+    say("mkostemps", fcntl(fd, F_GETFD) | (fcntl(fd, F_GETFL) & O_APPEND));
+    close(fd);
+    say_made_up("mkostemps", suffixed, "temp", ".c");
+    say_pointer("mkdtemp", mkdtemp(directory));
+    say_made_up("mkdtemp", directory, "dir", "");
+    say("mkstemp without X", mkstemp(bad));
+    say("mkstemp in none", mkstemp(none));
+    say_pointer("mkdtemp in none", mkdtemp(none));
+    snprintf(whole, sizeof whole, "%s/wholeXXXXXX", folder);
+    fd = mkostemp(whole, 0);
+    say("a whole path", fstat(fd, &(struct stat){.st_size = 0}));
+    close(fd);
+    say("mknod of a file", mknod("node", S_IFREG | 0600, 0));
+    say("again", mknod("node", 0600, 0));
+}
+
+/* ---- Space and locks ---- */
+
+static void say_size(const char *label, int fd)
+{
+    struct stat st;
+
+    say(label, fstat(fd, &st) == 0 ? st.st_size : -1);
+}
+
+static void check_space(void)
+{
+    int fd = open("space", O_RDWR | O_CREAT | O_TRUNC, 0644), reader = open("space", O_RDONLY);
+    char text[16] = "";
+
+    say("posix_fallocate", posix_fallocate(fd, 10, 90));
+    say_size("size", fd);
+    say("pwrite", pwrite(fd, "0123456789", 10, 0));
+    say("fallocate", fallocate(fd, 0, 0, 50));
+    say_size("size", fd);
+    say("fallocate beyond the size", fallocate(fd, FALLOC_FL_KEEP_SIZE, 100, 1000));
+    say_size("size", fd);
+    say("a hole", fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 2, 3));
+    say("pread", pread(fd, text, 10, 0));
+    for (int i = 0; i < 10; i++)
+        printf("%d ", text[i]);
+    putchar('\n');
+    say("without bytes", fallocate(fd, 0, 0, 0));
+    say("of a reader", fallocate(reader, 0, 0, 10));
+    say("posix_fallocate of a reader", posix_fallocate(reader, 0, 10));
+    say("posix_fadvise", posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED));
+    say("close", close(fd) + close(reader));
+    fd = open("space", O_RDONLY);
+    say_size("size", fd);
+    say("read", read(fd, text, sizeof text));
+    say("a byte", text[9]);
+    close(fd);
+}
+
+static void check_systems(void)
+{
+    struct statvfs s;
+    struct statfs f;
+    int fd = open(".", O_RDONLY | O_DIRECTORY);
+
+    say("statvfs", statvfs(".", &s) == 0 && s.f_bsize > 0 && s.f_blocks >= s.f_bfree && s.f_namemax == 255);
+    say("fstatvfs", fstatvfs(fd, &s) == 0 && s.f_bsize > 0);
+    say("statfs", statfs(folder, &f) == 0 && f.f_bsize > 0 && f.f_namelen == 255);
+    say("fstatfs", fstatfs(fd, &f));
+    say("statfs of none", statfs("none", &f));
+    say("statvfs of none", statvfs("none", &s));
+    say("pathconf", pathconf(".", _PC_NAME_MAX));
+    say("pathconf", pathconf(".", _PC_PATH_MAX));
+    say("pathconf of none", pathconf("none", _PC_NAME_MAX));
+    say("fpathconf", fpathconf(fd, _PC_NAME_MAX));
+    close(fd);
+}
+
+static void check_locks(void)
+{
+    int a = open("locked", O_RDWR | O_CREAT, 0644), b = open("locked", O_RDONLY), status = 0;
+
+    make_file("other", "");
+    say("flock", flock(a, LOCK_EX));
+    say("again", flock(a, LOCK_EX | LOCK_NB));
+    say("by another open file", flock(b, LOCK_EX | LOCK_NB));
+    say("shared", flock(b, LOCK_SH | LOCK_NB));
+    int other = open("other", O_RDONLY);
+    say("another file", flock(other, LOCK_EX | LOCK_NB));
+    close(other);
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        int c = open("locked", O_RDWR);
+        _exit(flock(c, LOCK_EX | LOCK_NB) == 0 ? 0 : errno == EWOULDBLOCK ? 1 : 2);
+    }
+    waitpid(child, &status, 0);
+    say("in a child", WEXITSTATUS(status));
+    say("unlock", flock(a, LOCK_UN));
+    say("shared", flock(b, LOCK_SH | LOCK_NB));
+    say("twice", flock(a, LOCK_SH | LOCK_NB));
+    say("not alone", flock(a, LOCK_EX | LOCK_NB));
+    close(b);
+    say("alone", flock(a, LOCK_EX | LOCK_NB));
+    say("a wrong one", flock(a, 77));
+    close(a);
+}
+
+static void check_other(void)
+{
+    check_names();
+    check_space();
+    check_systems();
+    check_locks();
+}
+
+/* What a mount refuses, which is not what an ordinary folder does. */
+static void check_refused(void)
+{
+    struct flock lock = {.l_type = F_WRLCK};
+    struct {
+        struct file_handle handle;
+        char bytes[128];
+    } h = {.handle = {.handle_bytes = 128}};
+    char *list[] = {(char *)".", NULL}, value[16];
+    int fd = open("refused", O_RDWR | O_CREAT, 0644), mount, watches = inotify_init();
+
+    say("mkfifo", mkfifo("fifo", 0644));
+    say("mknod", mknod("device", S_IFCHR | 0644, 0));
+    say("link", link("refused", "hard"));
+    say("fcntl", fcntl(fd, F_SETLK, &lock));
+    say("lockf", lockf(fd, F_TLOCK, 0));
+    say("setxattr", setxattr("refused", "user.a", "1", 1, 0));
+    say("getxattr", getxattr("refused", "user.a", value, sizeof value));
+    say("getxattr of none", getxattr("none", "user.a", value, sizeof value));
+    say("fremovexattr", fremovexattr(fd, "user.a"));
+    say("listxattr", listxattr(".", value, sizeof value));
+    say("inotify_add_watch", inotify_add_watch(watches, ".", IN_CREATE));
+    say("name_to_handle_at", name_to_handle_at(AT_FDCWD, "refused", &h.handle, &mount, 0));
+    say_pointer("fts_open", fts_open(list, FTS_PHYSICAL, NULL));
+    say("fallocate", fallocate(fd, FALLOC_FL_COLLAPSE_RANGE, 0, 4096));
+    close(watches);
+    close(fd);
+}
+
 int main(int argc, char **argv)
 {
     static const struct part {
         const char *name;
         void (*check)(void);
-    } parts[] = {
-        {"folders", check_folders}, {"walks", check_walks}, {"paths", check_paths}, {"streams", check_streams}};
+    } parts[] = {{"folders", check_folders}, {"walks", check_walks}, {"paths", check_paths},
+                 {"streams", check_streams}, {"other", check_other}, {"refused", check_refused}};
 
     if (argc < 3 || chdir(argv[1]) != 0) {
         fprintf(stderr, "usage: posix_calls FOLDER PART...\n");

@@ -7,10 +7,32 @@ calls=$(cd "$top_builddir" && pwd)/posix_calls
 cd "$work" || exit 99
 
 expect 0 "$deltafs" ns create ns
-for part in folders walks paths; do
+for part in folders walks paths other; do
     mkdir "$part"
     expect 0 mounted "namespace=/mounted=$work/ns" mkdir "/mounted/$part"
     "$calls" "$work/$part" "$part" >wanted || fail "$part: in an ordinary folder"
     mounted "namespace=/mounted=$work/ns" "$calls" "/mounted/$part" "$part" >got || fail "$part: in a mount"
     same got wanted "$part"
 done
+
+mounted "namespace=/mounted=$work/ns" "$calls" /mounted refused >got 2>err || fail "what is refused"
+cat >wanted <<'END'
+---- refused
+mkfifo: -1, Operation not permitted
+mknod: -1, Operation not permitted
+link: -1, Operation not permitted
+fcntl: -1, No locks available
+lockf: -1, No locks available
+setxattr: -1, Operation not supported
+getxattr: -1, Operation not supported
+getxattr of none: -1, No such file or directory
+fremovexattr: -1, Operation not supported
+listxattr: 0
+inotify_add_watch: -1, No space left on device
+name_to_handle_at: -1, Operation not supported
+fts_open: -1, Operation not supported
+fallocate: -1, Operation not supported
+END
+same got wanted "what is refused"
+[ "$(grep -c "locks parts of a file" err)" = 1 ] || fail "a message about locks, once: $(cat err)"
+grep -q fts_open err || fail "a message about fts_open: $(cat err)"

@@ -1,0 +1,97 @@
+/* Space of files: fallocate; and locks of files. */
+#include <errno.h>
+#include <sys/file.h>
+#include "posix/begin.h"
+#include "posix/file_lock.h"
+#include "posix/next.h"
+#include "posix/posix_tree.h"
+
+/* ---- Space ---- */
+
+/* Bytes become zero, within the size. */
+static int make_zero(struct file *f, int fd, uint64_t from, uint64_t to)
+{
+    if (next.fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)from, (off_t)(to - from)) != 0)
+        return errno;
+    return file_note_written(f, fd, from, to);
+}
+
+static int extend(struct file *f, int fd, off_t size)
+{
+    return next.ftruncate(fd, size) == 0 ? file_note_truncated(f, fd, (uint64_t)size) : errno;
+}
+
+/* Nothing is reserved: a file only gets its size. */
+static int allocate(struct file *f, int fd, int mode, off_t from, off_t size)
+{
+    int is_kept = mode & FALLOC_FL_KEEP_SIZE, is_zero = mode & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE);
+    struct stat now;
+    int error = 0;
+
+    if (f->kind != FILE_TREE || (f->flags & O_PATH) || (f->flags & O_ACCMODE) == O_RDONLY)
+        return f->kind == FILE_TREE ? EBADF : ENODEV;
+    if (from < 0 || size <= 0)
+        return EINVAL;
+    if (mode & ~(FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE))
+        return EOPNOTSUPP;
+    if (__builtin_add_overflow(from, size, &size))
+        return EFBIG;
+    if (next.fstat(fd, &now) != 0)
+        return errno;
+    off_t end = size < now.st_size ? size : now.st_size;
+    if (is_zero && from < end)
+        error = make_zero(f, fd, (uint64_t)from, (uint64_t)end);
+    if (error == 0 && !is_kept && size > now.st_size)
+        error = extend(f, fd, size);
+    return error;
+}
+
+static int allocate_inside(int fd, int mode, off_t from, off_t size)
+{
+    struct file *f = file_get(fd);
+
+    pthread_mutex_lock(&f->lock);
+    int error = allocate(f, fd, mode, from, size);
+    pthread_mutex_unlock(&f->lock);
+    file_put(f);
+    return error;
+}
+
+CALL int fallocate(int fd, int mode, off_t from, off_t size)
+{
+    posix_begin();
+    return file_is_ours(fd) ? posix_result(allocate_inside(fd, mode, from, size))
+                            : next.fallocate(fd, mode, from, size);
+}
+CALL_ALIAS(fallocate64, fallocate);
+
+/* Returns an error number. */
+CALL int posix_fallocate(int fd, off_t from, off_t size)
+{
+    posix_begin();
+    return file_is_ours(fd) ? allocate_inside(fd, 0, from, size) : next.posix_fallocate(fd, from, size);
+}
+CALL_ALIAS(posix_fallocate64, posix_fallocate);
+
+/* ---- Locks ---- */
+
+/* Locks of a whole file work between the processes of a host, and of others if the file system of the namespace has
+ * locks between them. */
+CALL int flock(int fd, int operation)
+{
+    posix_begin();
+    struct file *f = file_get(fd);
+    int result = f ? posix_result(file_lock(f, fd, operation)) : next.flock(fd, operation);
+    file_put(f);
+    return result;
+}
+
+CALL int lockf(int fd, int command, off_t size)
+{
+    posix_begin();
+    struct file *f = file_get(fd);
+    int result = f ? posix_result(file_refuse_lock(f)) : next.lockf(fd, command, size);
+    file_put(f);
+    return result;
+}
+CALL_ALIAS(lockf64, lockf);

@@ -1,0 +1,60 @@
+#include "posix/file_lock.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include "posix/next.h"
+#include "posix/posix_tree.h"
+
+/* The descriptor that holds the lock: that of this open file only. */
+static int open_lock(struct file *f)
+{
+    char path[PATH_MAX];
+
+    if (f->lock_fd >= 0)
+        return 0;
+    if ((size_t)snprintf(path, sizeof path, "%s/" RUN_NAME, f->mount->target) >= sizeof path)
+        return ENAMETOOLONG;
+    f->lock_fd = next.openat(AT_FDCWD, path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    return f->lock_fd < 0 ? errno : 0;
+}
+
+/* Get ready to lock or unlock. */
+static int prepare(struct file *f, int fd, short type)
+{
+    pthread_mutex_lock(&f->lock);
+    int error = type == F_UNLCK ? file_publish(f, fd) : 0;
+    if (error == 0)
+        error = open_lock(f);
+    pthread_mutex_unlock(&f->lock);
+    return error;
+}
+
+int file_lock(struct file *f, int fd, int operation)
+{
+    int what = operation & ~LOCK_NB;
+    short type = what == LOCK_SH ? F_RDLCK : what == LOCK_EX ? F_WRLCK : F_UNLCK;
+    /* The number of changes is before. */
+    struct flock l = {.l_type = type, .l_whence = SEEK_SET, .l_len = 1};
+
+    if (what != LOCK_SH && what != LOCK_EX && what != LOCK_UN)
+        return EINVAL;
+    if (f->flags & O_PATH)
+        return EBADF;
+    if (f->mount->kind != MOUNT_NAMESPACE || tree_is_snapshot(f->mount->tree))
+        return 0; /* nothing there is changed by two */
+    int error = prepare(f, fd, type);
+    if (error != 0)
+        return error;
+    l.l_start = (off_t)(sizeof(uint64_t) + (f->st.st_ino & (UINT64_MAX >> 2)));
+    if (next.fcntl(f->lock_fd, operation & LOCK_NB ? F_OFD_SETLK : F_OFD_SETLKW, &l) == 0)
+        return 0;
+    return errno == EACCES ? EWOULDBLOCK : errno;
+}
+
+int file_refuse_lock(const struct file *f)
+{
+    posix_say("%s%s: the program locks parts of a file (fcntl, lockf), which does not work in a mount", f->mount->point,
+              f->path);
+    return ENOLCK;
+}
