@@ -85,8 +85,7 @@ static void job_begin(void)
     const char *wrong = job.companion ? job.companion->join(job_end, &job.size) : dlerror();
     job.is_broken = wrong != NULL || !job.companion;
     if (job.is_broken)
-        posix_say("%s; this program uses MPI, and its ranks cannot put their particles into one directory: use a "
-                  "DeltaFS that was configured with this MPI",
+        posix_say("%s; so records of particles cannot be stored in a job of this MPI",
                   wrong ? wrong : "libdeltafs_posix_mpi.so is damaged");
 }
 

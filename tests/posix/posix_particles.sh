@@ -51,8 +51,12 @@ refused "Not a directory\|No such file" m cat /p/1/2
 
 # The simulation: each dump is an epoch.
 rm -r dir
-expect 0 m "$program" sync /p 2000 3
+expect 0 m "$program" write /p 2000 3
 expect 0 m "$program" read /p 2000 3
+seq 0 1999 | sort >wanted
+m ls -U /p | sort >out
+same out wanted "the list of particles"
+gives 3 sh -c '"$0" info dir | sed -n "s/^epochs *//p"' "$deltafs"
 expect 137 m "$program" killed /p 500 2
 gives 160 m stat -c %s /p/499
 [ "$(m cat /p/1999 | wc -c)" = 96 ] || fail "an epoch that was not ended is there"
@@ -106,6 +110,9 @@ rm -r dir
 DELTAFS_KEYS=bytes expect 0 m sh -c 'printf one >>"/p/a b"; printf two >>/p/12'
 gives one m cat "/p/a b"
 gives two "$deltafs" get dir 12 --format raw
+expect 0 m sh -c 'printf one >>"/p/a b"'
+gives "12
+a b" m ls /p
 
 # Labels of the program.
 rm -r dir
@@ -114,8 +121,13 @@ STEP=17 DELTAFS_POSIX_LABEL='$STEP' refused "label" m sh -c 'printf b >>/p/1; fa
 STEP=x DELTAFS_POSIX_LABEL='$STEP' refused "STEP must have" m sh -c 'printf c >>/p/1; false'
 DELTAFS_POSIX_LABEL=dump.%d expect 0 m sh -c 'mkdir /p/dump.20 && printf d >/p/dump.20/1'
 DELTAFS_POSIX_LABEL=dump.%d gives d m cat /p/dump.20/1
+DELTAFS_POSIX_LABEL=dump.%d expect 0 m "$program" write /p/dump.25 2 1
+DELTAFS_POSIX_LABEL=dump.%d gives "0
+1" m ls /p/dump.25
+gives "d" "$deltafs" get dir 1 --epochs 20 --format raw
 DELTAFS_POSIX_LABEL=dump.%d refused "No such file" m cat /p/dump.21/1
 DELTAFS_POSIX_LABEL=dump.%d refused "two epochs" m sh -c 'printf e >/p/dump.30/1; printf f >/p/dump.31/1; false'
-gives ade m cat /p/1
+gives e "$deltafs" get dir 1 --epochs 30 --format raw
+gives 35 m stat -c %s /p/1
 gives a "$deltafs" get dir 1 --epochs 17 --format raw
 DELTAFS_POSIX_LABEL=dump refused "is no .NAME" m true

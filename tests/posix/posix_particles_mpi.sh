@@ -20,6 +20,9 @@ failed() {
     grep -q -- "$2" err || fail "not '$2', but: $(cat err)"
 }
 
+expect 0 mpi 3 ./m "$program" write /p 300 2
+expect 0 mpi 3 ./m "$program" read /p 300 2
+rm -r dir
 expect 0 mpi 3 ./m "$program" sync /p 300 4
 expect 0 mpi 3 ./m "$program" read /p 300 4
 expect 0 mpi 2 ./m "$program" sync /p 1 1
