@@ -6,6 +6,7 @@
 #include "posix/next.h"
 #include "posix/particles_parts.h"
 #include "posix/placeholder.h"
+#include "posix/posix_job.h"
 
 #define BYTES_KEPT  ((size_t)64 << 10) /* of the memory of a record, for the next one */
 #define BYTES_FIRST 256
@@ -26,36 +27,9 @@ struct record {
     int error;  /* of a write: then there is no record */
 };
 
-int particles_create(const char *target, struct particles **out)
-{
-    struct particles *p = calloc(1, sizeof *p);
-    const char *label = getenv("DELTAFS_POSIX_LABEL");
-
-    if (!p || !(p->target = strdup(target))) {
-        free(p);
-        return ENOMEM;
-    }
-    p->label = label && *label ? label : NULL;
-    if (p->label && !label_is_valid(p->label)) {
-        posix_say("DELTAFS_POSIX_LABEL=%s is no $NAME of an environment variable, and no pattern such as dump.%%d",
-                  label);
-        free(p->target);
-        free(p);
-        return EINVAL;
-    }
-    pthread_mutex_init(&p->lock, NULL);
-    pthread_mutex_init(&p->epoch_lock, NULL);
-    pthread_mutex_init(&p->read_lock, NULL);
-    *out = p;
-    return 0;
-}
-
 int particles_says(struct particles *p, enum particles_said kind)
 {
-    int is_first = !(p->said & 1u << kind);
-
-    p->said |= 1u << kind;
-    return is_first;
+    return !(atomic_fetch_or(&p->said, 1u << kind) & 1u << kind);
 }
 
 int particles_failed(int status)
@@ -508,7 +482,7 @@ static void finish_epochs(int *first)
     }
 }
 
-int particles_finish(void)
+static int finish(void)
 {
     int error = file_each(finish_record, NULL);
 
@@ -516,7 +490,41 @@ int particles_finish(void)
     return error;
 }
 
-void particles_finish_job(void)
+/* By all ranks of a job, at the end of MPI. */
+static void finish_job(void)
 {
-    particles_finish();
+    finish();
+}
+
+int particles_finish(void)
+{
+    job_leave();
+    return finish();
+}
+
+/* ---- Creation ---- */
+
+int particles_create(const char *target, struct particles **out)
+{
+    struct particles *p = calloc(1, sizeof *p);
+    const char *label = getenv("DELTAFS_POSIX_LABEL");
+
+    if (!p || !(p->target = strdup(target))) {
+        free(p);
+        return ENOMEM;
+    }
+    p->label = label && *label ? label : NULL;
+    if (p->label && !label_is_valid(p->label)) {
+        posix_say("DELTAFS_POSIX_LABEL=%s is no $NAME of an environment variable, and no pattern such as dump.%%d",
+                  label);
+        free(p->target);
+        free(p);
+        return EINVAL;
+    }
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_mutex_init(&p->epoch_lock, NULL);
+    pthread_mutex_init(&p->read_lock, NULL);
+    job_at_end(finish_job);
+    *out = p;
+    return 0;
 }

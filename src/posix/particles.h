@@ -50,7 +50,5 @@ void particles_after_fork(int is_child);
 /* At the end of the process, and before exec: end the epochs that have records, with what is in files that are open.
  * Returns the first error number, which was said. */
 int particles_finish(void);
-/* At the end of a job of MPI, by all its ranks. */
-void particles_finish_job(void);
 
 #endif

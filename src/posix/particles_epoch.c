@@ -131,14 +131,16 @@ static int agree(struct ending *e, int refusal, int *has_records)
     uint64_t most[AGREED] = {[HAS_RECORDS] = e->spool != NULL, [HAS_LABEL] = (uint64_t)e->label.is_given,
                              [LABEL] = e->label.number,        [IS_SYNCED] = (uint64_t)e->is_synced,
                              [REFUSAL] = (uint64_t)refusal,    [ERROR] = (uint64_t)e->error};
-    int error = job_most(most, AGREED);
+    const char *wrong = job_most(most, AGREED);
 
     *has_records = most[HAS_RECORDS] != 0;
     if (!e->label.is_given && most[HAS_LABEL])
         e->label = (struct label){.is_given = 1, .number = most[LABEL]};
     e->is_synced = most[IS_SYNCED] != 0;
     e->error = (int)most[ERROR];
-    return error != 0 ? error : (int)most[REFUSAL];
+    if (wrong && e->spool)
+        posix_say("%s: records cannot be stored: %s", e->p->target, wrong);
+    return wrong ? EIO : (int)most[REFUSAL];
 }
 
 /* ---- Durability ---- */

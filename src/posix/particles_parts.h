@@ -33,7 +33,7 @@ struct particles {
     int error;             /* the first of the current epoch */
     uint64_t lost;         /* records of it that could not be stored */
     uint64_t lost_before;  /* of former epochs */
-    unsigned said;         /* bits */
+    atomic_uint said;      /* bits */
 
     pthread_mutex_t epoch_lock; /* an epoch is being ended */
     int is_unsynced;            /* an epoch was committed that is not durable */

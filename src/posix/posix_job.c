@@ -3,34 +3,31 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include "posix/begin.h"
 #include "posix/library.h"
-#include "posix/particles.h"
+#include "posix/posix.h"
 #include "posix/undeclared.h"
 
 #define MPI_LIBRARY       "libdeltafs_mpi.so.0"
 #define COMPANION_LIBRARY "libdeltafs_posix_mpi.so"
 
 static struct {
-    const struct job_companion *companion; /* NULL: there is none */
+    const struct job_companion *companion;
+    void (*finish)(void); /* NULL: the program has no particles */
     int has_begun;
-    int is_broken; /* an MPI that there is no companion for: this process may be one of several ranks */
-    int size;      /* 0: there is no job */
+    int size;          /* 0: there is no job */
+    const char *wrong; /* why the ranks cannot do something together; NULL: they can */
 } job;
 
 int job_is_on(void)
 {
-    return job.is_broken || job.size > 1;
+    return job.wrong || job.size > 1;
 }
 
-int job_most(uint64_t *numbers, int n)
+const char *job_most(uint64_t *numbers, int n)
 {
-    if (job.is_broken)
-        return ENOTSUP;
-    if (job.size < 2 || job.companion->most(numbers, n) == 0)
-        return 0;
-    posix_say("MPI has failed; records were not stored");
-    return EIO;
+    if (job.wrong || job.size < 2 || job.companion->most(numbers, n) == 0)
+        return job.wrong;
+    return "MPI has failed";
 }
 
 int job_open(const char *path, const deltafs_options *options, int is_new, deltafs_dir **out)
@@ -41,7 +38,13 @@ int job_open(const char *path, const deltafs_options *options, int is_new, delta
 void job_forget(void)
 {
     job.size = 0;
-    job.is_broken = 0;
+    job.wrong = NULL;
+}
+
+void job_leave(void)
+{
+    if (job.size > 1)
+        job.wrong = "the program has ended without MPI_Finalize, by which all ranks store their last records";
 }
 
 /* ---- The companion ---- */
@@ -63,30 +66,28 @@ static const struct job_companion *load(void)
 /* MPI calls this when it ends. */
 static void job_end(void)
 {
-    particles_finish_job();
+    job.finish();
     job_forget();
 }
 
-static int has_particles(void)
+void job_at_end(void (*finish)(void))
 {
-    for (size_t i = 0; i < mounts.count; i++)
-        if (mounts.mount[i].kind == MOUNT_PARTICLES)
-            return 1;
-    return 0;
+    job.finish = finish;
 }
 
-/* MPI has begun, in a program with directories of particles. */
+/* MPI has begun. */
 static void job_begin(void)
 {
-    if (job.has_begun || !has_particles())
+    if (job.has_begun || !job.finish)
         return;
     job.has_begun = 1;
     job.companion = load();
     const char *wrong = job.companion ? job.companion->join(job_end, &job.size) : dlerror();
-    job.is_broken = wrong != NULL || !job.companion;
-    if (job.is_broken)
-        posix_say("%s; so records of particles cannot be stored in a job of this MPI",
-                  wrong ? wrong : "libdeltafs_posix_mpi.so is damaged");
+    if (!wrong && job.companion)
+        return;
+    job.wrong = "this MPI is not the one that DeltaFS was configured with";
+    posix_say("%s; so records of particles cannot be stored in a job of this MPI",
+              wrong ? wrong : COMPANION_LIBRARY " is damaged");
 }
 
 /* ---- The functions of MPI ---- */

@@ -24,7 +24,7 @@ struct state {
     int dump, particle;
 };
 
-static int rank, ranks = 1;
+static int rank, ranks = 1, has_failed;
 
 static void barrier(void)
 {
@@ -79,7 +79,10 @@ static void write_durable_dump(const char *folder, int particles, int dump)
     must(dir >= 0, folder);
     barrier();
     write_particles(folder, particles, dump);
-    must(syncfs(dir) == 0, "syncfs");
+    if (syncfs(dir) != 0) {
+        perror("syncfs");
+        has_failed = 1;
+    }
     must(close(dir) == 0, "close");
 }
 
@@ -107,15 +110,18 @@ static void read_particles(const char *folder, int particles, int dumps)
 static void write_dumps(const char *how, const char *folder, int particles, int dumps)
 {
     int is_killed = strcmp(how, "killed") == 0, is_durable = is_killed || strcmp(how, "sync") == 0;
+    int is_left = strcmp(how, "left") == 0;
 
     for (int dump = 0; dump < dumps; dump++)
-        (is_durable                  ? write_durable_dump
-         : strcmp(how, "plain") == 0 ? write_particles
-                                     : write_dump)(folder, particles, dump);
+        (is_durable                             ? write_durable_dump
+         : is_left || strcmp(how, "plain") == 0 ? write_particles
+                                                : write_dump)(folder, particles, dump);
     if (is_killed) {
         write_particles(folder, particles, dumps);
         kill(getpid(), SIGKILL);
     }
+    if (is_left)
+        exit(1);
 }
 
 int main(int argc, char **argv)
@@ -135,5 +141,5 @@ int main(int argc, char **argv)
 #ifdef WITH_MPI
     MPI_Finalize();
 #endif
-    return 0;
+    return has_failed;
 }

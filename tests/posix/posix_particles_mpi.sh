@@ -47,6 +47,11 @@ failed $? "STEP must have"
 DELTAFS_POSIX_LABEL='$STEP' expect 0 mpi 2 env STEP=7 ./m "$program" sync /p 20 1
 [ "$("$deltafs" get dir 1 --epochs 7 --format raw | wc -c)" = 32 ] || fail "the label of the job"
 
+# Without MPI_Finalize a rank does not wait for the others.
+mpi 2 ./m "$program" left /p 40 1 >out 2>err
+failed $? "without MPI_Finalize"
+grep -q "20 records of this program" err || fail "what is lost is not said: $(cat err)"
+
 # A job that is killed leaves the epochs that were ended.
 rm -r dir
 mpi 2 ./m "$program" killed /p 40 3 >out 2>err && fail "a killed job has not failed"
