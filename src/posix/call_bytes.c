@@ -76,10 +76,20 @@ CALL_ALIAS(__pread64_chk, __pread_chk);
 
 /* ---- Writing ---- */
 
+/* Where bytes end that were written: with O_APPEND they are at the end, wherever they were meant to be. */
+static off_t end_of_written(const struct file *f, int fd, ssize_t put, off_t at)
+{
+    struct stat now;
+
+    if (at == AT_OFFSET)
+        return next.lseek(fd, 0, SEEK_CUR);
+    return (f->flags & O_APPEND) && next.fstat(fd, &now) == 0 ? now.st_size : at + put;
+}
+
 static ssize_t write_bytes(struct file *f, int fd, const void *bytes, size_t size, off_t at)
 {
     ssize_t put = at == AT_OFFSET ? next.write(fd, bytes, size) : next.pwrite(fd, bytes, size, at);
-    off_t end = put <= 0 ? 0 : at == AT_OFFSET ? next.lseek(fd, 0, SEEK_CUR) : at + put;
+    off_t end = put <= 0 ? 0 : end_of_written(f, fd, put, at);
     int error = put <= 0 ? 0 : file_note_written(f, fd, (uint64_t)(end - put), (uint64_t)end);
 
     return error == 0 ? put : posix_result(error);

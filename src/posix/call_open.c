@@ -1,6 +1,7 @@
 /* Opening, closing and copying descriptors. */
 #include <errno.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include "posix/begin.h"
 #include "posix/file_lock.h"
 #include "posix/follow.h"
@@ -133,6 +134,21 @@ CALL int dup3(int from, int to, int flags)
     return dup_to(from, to, flags);
 }
 
+/* What was written until now is put where it is, what follows at the end; or the other way round. */
+static int set_flags(struct file *f, int fd, void *argument)
+{
+    int flags = (int)(intptr_t)argument, error = 0;
+
+    pthread_mutex_lock(&f->lock);
+    if ((f->flags ^ flags) & O_APPEND && f->mount->kind == MOUNT_NAMESPACE)
+        error = file_publish(f, fd);
+    int result = error == 0 ? next.fcntl(fd, F_SETFL, argument) : posix_result(error);
+    if (result == 0)
+        f->flags = (f->flags & ~O_APPEND) | (flags & O_APPEND);
+    pthread_mutex_unlock(&f->lock);
+    return result;
+}
+
 static int fcntl_inside(int fd, int command, void *argument)
 {
     struct file *f = file_get(fd);
@@ -147,6 +163,9 @@ static int fcntl_inside(int fd, int command, void *argument)
         result = next.fcntl(fd, command, argument);
         result = result < 0 ? result
                             : (result & ~(O_ACCMODE | O_LARGEFILE)) | (f->flags & (O_ACCMODE | O_DIRECTORY | O_PATH));
+        break;
+    case F_SETFL:
+        result = set_flags(f, fd, argument);
         break;
     case F_GETLK:
     case F_SETLK:

@@ -7,6 +7,7 @@
 #include "posix/next.h"
 #include "posix/particles.h"
 #include "posix/posix_tree.h"
+#include "posix/streams.h"
 
 static void before_fork(void)
 {
@@ -36,6 +37,7 @@ __attribute__((constructor)) static void process_begins(void)
 
 __attribute__((destructor)) static void process_ends(void)
 {
+    streams_flush();
     int error = mounts.count > 0 ? trees_end() : 0;
 
     if (mounts.count > 0)

@@ -1,7 +1,6 @@
 #include "posix/next.h"
 #include <dlfcn.h>
 #include <stdlib.h>
-#include "posix/posix.h"
 
 struct next next;
 

@@ -7,6 +7,7 @@
 #include <fts.h>
 #include <ftw.h>
 #include <glob.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,6 +109,11 @@
     X(int, chdir, (const char *))                                                                                      \
     X(int, fchdir, (int))                                                                                              \
     X(char *, getcwd, (char *, size_t))                                                                                \
+    X(FILE *, fopen, (const char *, const char *))                                                                     \
+    X(FILE *, fdopen, (int, const char *))                                                                             \
+    X(FILE *, freopen, (const char *, const char *, FILE *))                                                           \
+    X(int, fclose, (FILE *))                                                                                           \
+    X(int, vdprintf, (int, const char *, va_list))                                                                     \
     X(void, _exit, (int))
 
 struct next {

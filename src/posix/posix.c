@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
+#include "posix/next.h"
 
 #define SAID_MAX 16 /* different messages of a process */
 
@@ -15,6 +17,13 @@ int posix_result(int error)
         return 0;
     errno = error;
     return -1;
+}
+
+static void write_line(char *text)
+{
+    struct iovec piece[] = {{"deltafs: ", 9}, {text, strlen(text)}, {"\n", 1}};
+
+    next.writev(STDERR_FILENO, piece, 3);
 }
 
 void posix_say(const char *format, ...)
@@ -33,7 +42,7 @@ void posix_say(const char *format, ...)
         i++;
     if (i < SAID_MAX && !said[i]) {
         said[i] = strdup(text);
-        dprintf(STDERR_FILENO, "deltafs: %s\n", text);
+        write_line(text);
     }
     pthread_mutex_unlock(&lock);
     errno = kept;

@@ -430,6 +430,35 @@ ssize_t file_read_at(struct file *f, int fd, void *bytes, size_t size, uint64_t 
     return (ssize_t)done;
 }
 
+/* With O_APPEND, the kernel would put all bytes at the end. */
+static int load_bytes(struct file *f, int fd, void *bytes)
+{
+    int flags = next.fcntl(fd, F_GETFL);
+    ssize_t got = flags < 0 || next.fcntl(fd, F_SETFL, flags & ~O_APPEND) != 0 ? -1 : 1;
+
+    for (uint64_t at = 0; got > 0; at += (uint64_t)got) {
+        got = file_read_at(f, fd, bytes, COPY_SIZE, at);
+        if (got > 0 && next.pwrite(fd, bytes, (size_t)got, (off_t)at) != got)
+            got = -1;
+    }
+    int error = got < 0 ? errno : 0;
+    if (flags >= 0)
+        next.fcntl(fd, F_SETFL, flags);
+    return error;
+}
+
+int file_load(struct file *f, int fd)
+{
+    void *bytes = f->has_all || f->kind != FILE_TREE ? NULL : malloc(COPY_SIZE);
+
+    if (f->has_all || f->kind != FILE_TREE)
+        return 0;
+    int error = bytes ? load_bytes(f, fd, bytes) : ENOMEM;
+    free(bytes);
+    f->has_all = error == 0;
+    return error;
+}
+
 /* ---- Opening ---- */
 
 /* Fill the memfd, as far as the file is small and is to be read. */
@@ -539,6 +568,36 @@ static int open_once(struct file *f, mode_t mode, int is_change, int *fd)
                                                                       : open_bytes(f, ns, mode & ~current_umask(), fd));
 }
 
+static int count_changed(struct file *f, int fd, void *count)
+{
+    (void)fd;
+    *(int *)count += has_changes(f);
+    return 0;
+}
+
+static int publish_same(struct file *f, int fd, void *stat)
+{
+    const struct stat *same = stat;
+    int error = 0;
+
+    if (f->kind != FILE_TREE || f->st.st_ino != same->st_ino || f->st.st_dev != same->st_dev)
+        return 0;
+    pthread_mutex_lock(&f->lock);
+    error = file_publish(f, fd);
+    pthread_mutex_unlock(&f->lock);
+    return error;
+}
+
+/* A file that this process has open, and has written to, is opened with what was written. */
+static int publish_open(struct mount *m, const char *path)
+{
+    struct stat st;
+    int count = 0;
+
+    file_each(count_changed, &count);
+    return count > 0 && tree_stat(m, path, 0, &st) == 0 ? file_each(publish_same, &st) : 0;
+}
+
 int tree_open(struct mount *m, const char *path, int flags, mode_t mode, int *fd)
 {
     struct file *f;
@@ -551,6 +610,8 @@ int tree_open(struct mount *m, const char *path, int flags, mode_t mode, int *fd
         return error;
     f->close = close_file;
     error = make_descriptor(f, fd);
+    if (error == 0 && !(flags & (O_PATH | O_DIRECTORY)))
+        error = publish_open(m, path);
     int is_change = open_changes(m, path, flags);
     if (error == 0)
         error = open_once(f, mode, is_change, fd);

@@ -32,6 +32,8 @@ int file_note_written(struct file *f, int fd, uint64_t from, uint64_t to);
 int file_note_truncated(struct file *f, int fd, uint64_t size);
 /* Read bytes of a file whose memfd has not all. Returns their number, or -1 with errno. With its lock. */
 ssize_t file_read_at(struct file *f, int fd, void *bytes, size_t size, uint64_t at);
+/* Have all bytes in the memfd. With its lock. */
+int file_load(struct file *f, int fd);
 /* Put what was written into the namespace. With its lock. */
 int file_publish(struct file *f, int fd);
 /* The same, and make it durable; from now on each commit of this process is. */

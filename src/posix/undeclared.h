@@ -4,6 +4,7 @@
 #ifndef DELTAFS_POSIX_UNDECLARED_H
 #define DELTAFS_POSIX_UNDECLARED_H
 
+#include <stdarg.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -11,6 +12,8 @@ int __open_2(const char *path, int flags);
 int __open64_2(const char *path, int flags);
 int __openat_2(int folder, const char *path, int flags);
 int __openat64_2(int folder, const char *path, int flags);
+int __dprintf_chk(int fd, int flag, const char *format, ...);
+int __vdprintf_chk(int fd, int flag, const char *format, va_list list);
 ssize_t __read_chk(int fd, void *bytes, size_t size, size_t room);
 ssize_t __pread_chk(int fd, void *bytes, size_t size, off_t at, size_t room);
 ssize_t __pread64_chk(int fd, void *bytes, size_t size, off_t at, size_t room);

@@ -1,0 +1,382 @@
+/* Streams. The C library reads and writes a stream of its own by internal calls, which this library does not see. So a
+ * stream of a file of a mount is made by fopencookie, and its functions call those of this library; one of a file that
+ * is only read, and has all bytes in its memfd, can be the C library's. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdio_ext.h>
+#include <stdlib.h>
+#include <string.h>
+#include "posix/begin.h"
+#include "posix/next.h"
+#include "posix/posix_tree.h"
+#include "posix/route.h"
+#include "posix/streams.h"
+#include "posix/undeclared.h"
+
+/* Bits of _flags of a stream. */
+#define STREAM_NO_READS  0x0004
+#define STREAM_NO_WRITES 0x0008
+#define STREAM_APPENDS   0x1000
+
+#define BUFFER_SIZE ((size_t)64 << 10)
+#define FIRST_READ  ((size_t)4 << 10) /* so many bytes after a seek; then twice as many as before */
+
+struct stream {
+    FILE *file;
+    int fd;
+    size_t read_max;
+    char buffer[BUFFER_SIZE];
+};
+
+static _Atomic(struct stream *) stream_of[FILES_MAX]; /* that of each descriptor */
+static _Atomic(struct stream *) spare;                /* one that is free */
+static atomic_int end;                                /* all descriptors are below */
+
+/* ---- The functions of a stream ---- */
+
+static void stream_free(struct stream *s)
+{
+    free(atomic_exchange(&spare, s));
+}
+
+/* Few bytes are read in vain by a program that goes from one record to another. */
+static ssize_t stream_read(void *stream, char *bytes, size_t size)
+{
+    struct stream *s = stream;
+    ssize_t got = read(s->fd, bytes, size == BUFFER_SIZE && s->read_max < size ? s->read_max : size);
+
+    s->read_max = s->read_max < BUFFER_SIZE ? 2 * s->read_max : BUFFER_SIZE;
+    return got;
+}
+
+/* Returns less than `size` after an error, as fopencookie wants it. */
+static ssize_t write_all(int fd, const char *bytes, size_t size)
+{
+    size_t done = 0;
+
+    while (done < size) {
+        ssize_t put = write(fd, bytes + done, size - done);
+        if (put <= 0)
+            break;
+        done += (size_t)put;
+    }
+    return (ssize_t)done;
+}
+
+static ssize_t stream_write(void *stream, const char *bytes, size_t size)
+{
+    const struct stream *s = stream;
+
+    return write_all(s->fd, bytes, size);
+}
+
+static int stream_seek(void *stream, off64_t *at, int whence)
+{
+    struct stream *s = stream;
+    off_t to = lseek(s->fd, *at, whence);
+
+    if (whence != SEEK_CUR || *at != 0)
+        s->read_max = FIRST_READ;
+    *at = to;
+    return to < 0 ? -1 : 0;
+}
+
+static int stream_close(void *stream)
+{
+    struct stream *s = stream;
+
+    atomic_store(&stream_of[s->fd], NULL);
+    int result = close(s->fd), error = errno;
+    stream_free(s);
+    errno = error;
+    return result;
+}
+
+/* ---- Opening ---- */
+
+/* The flags of open for a mode of fopen; -1: it is none. */
+static int flags_of(const char *mode)
+{
+    int flags = *mode == 'r'   ? O_RDONLY
+                : *mode == 'w' ? O_WRONLY | O_CREAT | O_TRUNC
+                : *mode == 'a' ? O_WRONLY | O_CREAT | O_APPEND
+                               : -1;
+
+    for (const char *p = mode; flags >= 0 && *p && *p != ','; p++) {
+        if (*p == '+')
+            flags = (flags & ~O_ACCMODE) | O_RDWR;
+        flags |= *p == 'x' ? O_EXCL : *p == 'e' ? O_CLOEXEC : 0;
+    }
+    return flags;
+}
+
+/* Whether a stream is one of this library. */
+static int is_own(const FILE *stream)
+{
+    int fd = stream->_fileno;
+    const struct stream *s = fd >= 0 && fd < FILES_MAX ? atomic_load(&stream_of[fd]) : NULL;
+
+    return s && s->file == stream;
+}
+
+/* Whether the kernel finds in a descriptor all that is read from it, and nothing is written. */
+static int is_plain(int fd)
+{
+    struct file *f = file_get(fd);
+    int is = !f || (f->kind != FILE_FOLDER && f->has_all && (f->flags & (O_ACCMODE | O_PATH)) == O_RDONLY);
+
+    file_put(f);
+    return is;
+}
+
+/* A stream of a descriptor. Its number is put where fileno finds it. */
+static FILE *stream_create(int fd, int flags)
+{
+    static const cookie_io_functions_t functions = {stream_read, stream_write, stream_seek, stream_close};
+    const char *mode = flags & O_APPEND ? "a" : (flags & O_ACCMODE) == O_WRONLY ? "w" : "r";
+    const char *update = flags & O_APPEND ? "a+" : "r+";
+    struct stream *s = atomic_exchange(&spare, NULL);
+
+    s = s ? s : malloc(sizeof *s);
+    FILE *stream = s ? fopencookie(s, (flags & O_ACCMODE) == O_RDWR ? update : mode, functions) : NULL;
+    if (!stream) {
+        free(s);
+        errno = ENOMEM;
+        return NULL;
+    }
+    s->file = stream;
+    s->fd = fd;
+    s->read_max = BUFFER_SIZE;
+    stream->_fileno = fd;
+    setvbuf(stream, s->buffer, _IOFBF, sizeof s->buffer);
+    atomic_store(&stream_of[fd], s);
+    for (int now = atomic_load(&end); now <= fd && !atomic_compare_exchange_weak(&end, &now, fd + 1);)
+        ;
+    return stream;
+}
+
+static FILE *stream_of_descriptor(int fd, const char *mode, int flags)
+{
+    if (is_plain(fd))
+        return next.fdopen(fd, mode);
+    FILE *stream = stream_create(fd, flags);
+    if (stream && (flags & (O_ACCMODE | O_APPEND)) == (O_WRONLY | O_APPEND))
+        lseek(fd, 0, SEEK_END);
+    return stream;
+}
+
+CALL FILE *fopen(const char *path, const char *mode)
+{
+    posix_begin();
+    if (route_is_outside(AT_FDCWD, path))
+        return next.fopen(path, mode);
+    int flags = flags_of(mode);
+    int fd = flags < 0 ? posix_result(EINVAL) : open(path, flags, 0666);
+    FILE *stream = fd < 0 ? NULL : stream_of_descriptor(fd, mode, flags);
+    if (fd >= 0 && !stream) {
+        int error = errno;
+        close(fd);
+        errno = error;
+    }
+    return stream;
+}
+CALL_ALIAS(fopen64, fopen);
+
+/* Whether a descriptor can be used so; one that is not there yet can be told to append. */
+static int check_mode(int fd, int flags)
+{
+    int now = flags < 0 ? posix_result(EINVAL) : fcntl(fd, F_GETFL);
+
+    if (now < 0)
+        return -1;
+    if ((now & O_ACCMODE) != O_RDWR && (now & O_ACCMODE) != (flags & O_ACCMODE))
+        return posix_result(EINVAL);
+    return (flags & ~now & O_APPEND) ? fcntl(fd, F_SETFL, now | O_APPEND) : 0;
+}
+
+CALL FILE *fdopen(int fd, const char *mode)
+{
+    posix_begin();
+    if (!file_is_ours(fd))
+        return next.fdopen(fd, mode);
+    int flags = flags_of(mode);
+    return check_mode(fd, flags) == 0 ? stream_of_descriptor(fd, mode, flags) : NULL;
+}
+
+/* ---- Closing ---- */
+
+/* A stream of the C library closes its descriptor by itself; also the others find it forgotten then. */
+CALL int fclose(FILE *stream)
+{
+    posix_begin();
+    int fd = mounts.count > 0 ? fileno(stream) : -1;
+    if (!file_is_ours(fd))
+        return next.fclose(stream);
+    int error = fflush(stream) != 0 ? errno : 0, forgotten = file_forget(fd);
+    error = next.fclose(stream) != 0 && error == 0 ? errno : error;
+    return posix_result(error == 0 ? forgotten : error);
+}
+
+/* ---- Opening again ---- */
+
+/* Put a file in the place of that of a stream of the C library, and have all its bytes where that finds them. */
+static int replace_descriptor(int fd, int of_stream, int flags)
+{
+    struct file *f = file_get(fd);
+    int error = 0;
+
+    if (f) {
+        pthread_mutex_lock(&f->lock);
+        if (f->kind == FILE_PARTICLE && f->record)
+            error = EOPNOTSUPP;
+        if (error == 0)
+            error = file_load(f, fd);
+        if (error == 0 && (flags & O_ACCMODE) != O_RDONLY) {
+            f->is_unbounded = 1;
+            f->flags &= ~O_APPEND; /* all bytes of the memfd are put where they are */
+        }
+        pthread_mutex_unlock(&f->lock);
+    }
+    file_put(f);
+    return error == 0 ? dup3(fd, of_stream, flags & O_CLOEXEC) : posix_result(error);
+}
+
+/* A stream of the C library stays one: it must stay where it is. */
+static int reopen_plain(FILE *stream, int fd, int flags)
+{
+    const char mode[] = {flags & O_APPEND                                        ? 'a'
+                         : (flags & O_ACCMODE) == O_RDONLY || !(flags & O_TRUNC) ? 'r'
+                                                                                 : 'w',
+                         (flags & O_ACCMODE) == O_RDWR ? '+' : '\0', '\0'};
+
+    if (!next.freopen("/dev/null", mode, stream))
+        return -1;
+    return replace_descriptor(fd, fileno(stream), flags);
+}
+
+/* One of this library gets another file, and another mode, for which there is no function. */
+static int reopen_own(FILE *stream, int fd, int flags)
+{
+    __fpurge(stream);
+    clearerr(stream);
+    stream->_flags &= ~(STREAM_NO_READS | STREAM_NO_WRITES | STREAM_APPENDS);
+    stream->_flags |= ((flags & O_ACCMODE) == O_WRONLY ? STREAM_NO_READS : 0) |
+                      ((flags & O_ACCMODE) == O_RDONLY ? STREAM_NO_WRITES : 0) |
+                      (flags & O_APPEND ? STREAM_APPENDS : 0);
+    return dup3(fd, stream->_fileno, flags & O_CLOEXEC);
+}
+
+/* Returns -1 with errno; then the stream is closed. */
+static int reopen(FILE *stream, const char *path, const char *mode)
+{
+    int flags = flags_of(mode), fd = flags < 0 ? posix_result(EINVAL) : open(path, flags, 0666);
+    int result = fd < 0 ? -1 : is_own(stream) ? reopen_own(stream, fd, flags) : reopen_plain(stream, fd, flags);
+    int error = errno;
+
+    if (result >= 0 && (flags & (O_ACCMODE | O_APPEND)) == (O_WRONLY | O_APPEND))
+        lseek(result, 0, SEEK_END);
+    if (fd >= 0)
+        close(fd);
+    if (result < 0)
+        fclose(stream);
+    errno = error;
+    return result;
+}
+
+/* The path of an open file. */
+static void path_of(int fd, char *path, size_t room)
+{
+    struct file *f = file_get(fd);
+
+    if (f)
+        snprintf(path, room, "%s%s", f->mount->point, f->path);
+    else
+        snprintf(path, room, "/proc/self/fd/%d", fd);
+    file_put(f);
+}
+
+/* Without a path, a stream gets another mode. */
+CALL FILE *freopen(const char *path, const char *mode, FILE *stream)
+{
+    char same[2 * PATH_MAX];
+
+    posix_begin();
+    int fd = mounts.count > 0 ? fileno(stream) : -1, is_outside = path && route_is_outside(AT_FDCWD, path);
+    if (!file_is_ours(fd) && (!path || is_outside) && !is_own(stream))
+        return next.freopen(path, mode, stream);
+    path_of(fd, same, sizeof same);
+    fflush(stream);
+    file_forget(fd);
+    if (is_outside && !is_own(stream))
+        return next.freopen(path, mode, stream);
+    return reopen(stream, path ? path : same, mode) < 0 ? NULL : stream;
+}
+CALL_ALIAS(freopen64, freopen);
+
+/* ---- Formatted output to a descriptor ---- */
+
+CALL int vdprintf(int fd, const char *format, va_list list)
+{
+    char *text = NULL;
+
+    posix_begin();
+    if (!file_is_ours(fd))
+        return next.vdprintf(fd, format, list);
+    int size = vasprintf(&text, format, list);
+    if (size > 0 && write_all(fd, text, (size_t)size) != size)
+        size = -1;
+    free(text);
+    return size;
+}
+
+CALL int dprintf(int fd, const char *format, ...)
+{
+    va_list list;
+
+    va_start(list, format);
+    int size = vdprintf(fd, format, list);
+    va_end(list);
+    return size;
+}
+
+CALL int __vdprintf_chk(int fd, int flag, const char *format, va_list list)
+{
+    (void)flag;
+    return vdprintf(fd, format, list);
+}
+
+CALL int __dprintf_chk(int fd, int flag, const char *format, ...)
+{
+    va_list list;
+
+    (void)flag;
+    va_start(list, format);
+    int size = vdprintf(fd, format, list);
+    va_end(list);
+    return size;
+}
+
+/* ---- The end of the process ---- */
+
+/* A stream that another thread uses stays as it is, as the C library leaves it at the end of a process. */
+static void flush(FILE *stream)
+{
+    if (ftrylockfile(stream) != 0)
+        return;
+    fflush_unlocked(stream);
+    funlockfile(stream);
+}
+
+void streams_flush(void)
+{
+    for (int fd = 0; fd < atomic_load(&end); fd++) {
+        const struct stream *s = atomic_load(&stream_of[fd]);
+        if (s)
+            flush(s->file);
+    }
+    if (file_is_ours(fileno(stdout)))
+        flush(stdout);
+    if (file_is_ours(fileno(stderr)))
+        flush(stderr);
+}

@@ -1,0 +1,18 @@
+#!/bin/sh
+# The functions of the C library do the same in a mount as in another folder.
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/cli_lib.sh"
+. "$top_srcdir/tests/posix/posix_lib.sh"
+calls=$(cd "$top_builddir" && pwd)/posix_functions
+cd "$work" || exit 99
+
+expect 0 "$deltafs" ns create ns
+mkdir plain
+"$calls" "$work/plain" >wanted 2>err || fail "in a folder: $(cat err)"
+mounted "namespace=/mounted=$work/ns" "$calls" /mounted >found 2>err || fail "in a mount: $(cat err)"
+diff wanted found >differences || fail "in a mount: $(cat differences)"
+
+# What a program has not closed is written at its end, also what it writes to standard error.
+for file in not_closed standard_error written; do
+    "$deltafs" ns cat ns:/$file | cmp - plain/$file || fail "$file"
+done
