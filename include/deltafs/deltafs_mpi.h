@@ -119,7 +119,7 @@ enum deltafs_namespace_mode {
  * deltafs_namespace_close, before MPI_Finalize.
  *
  * Private: each rank gets a handle as from deltafs_namespace_open. No call with it is collective, and the ranks do not
- * communicate. A rank sees what was committed when it opened the namespace, and its own changes.
+ * communicate. A rank sees what was committed when it opened or refreshed the namespace, and its own changes.
  *
  * Shared: the ranks are owners of the entries; those of one folder have several owners. Every call asks the owners, and
  * what it has changed, all ranks see when it returns. Two ranks can create the same name at once: one of them gets

@@ -104,8 +104,7 @@ static int refresh_table(struct refresh *r, struct table *table)
     struct io_attributes now;
     char name[NAME_ROOM];
 
-    snprintf(name, sizeof name, TABLE_NAME TABLE_JOURNAL, (unsigned long long)table->number);
-    int status = look(r, name, &now), is_same = io_is_unchanged(&now, seen);
+    int status = look(r, table->journal_name, &now), is_same = io_is_unchanged(&now, seen);
     if (status != DELTAFS_OK || (is_same && !now.is_removed))
         return status;
     int is_longer = !is_same && read_journal(r, table);

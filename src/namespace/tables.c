@@ -372,6 +372,8 @@ static int tables_add(struct tables *t, const char *path, uint64_t number, struc
         return status;
     memmove(t->table + place + 1, t->table + place, (t->count - place) * sizeof *t->table);
     t->table[place] = (struct table){.number = number, .path = path, .epochs = epochs, .limit = epochs.last};
+    snprintf(t->table[place].journal_name, sizeof t->table[place].journal_name, TABLE_NAME TABLE_JOURNAL,
+             (unsigned long long)number);
     t->count++;
     return DELTAFS_OK;
 }

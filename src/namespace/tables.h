@@ -25,7 +25,8 @@ struct table_reader {
 
 struct table {
     uint64_t number;
-    const char *path;            /* of its namespace */
+    char journal_name[32];       /* of its file, in the folder of its namespace, */
+    const char *path;            /* which is this */
     struct deltafs_range epochs; /* those that are read: not those that were compacted, and of a layer up to a limit;
                                     none if only bytes of files are */
     /* The first and the last of these epochs may have commits of a journal that are not read: those with stamps up to

@@ -649,7 +649,7 @@ static void damage(void **state)
     deltafs_options *o = unit_options("memory", "32M", "threads", "0", "sync", "commit", NULL);
     deltafs_namespace *a, *b;
     char table[32];
-    size_t n, before;
+    size_t n, at;
 
     (void)state;
     CHECK_IS(deltafs_namespace_open(unit_path("damage"), O_RDWR | O_CREAT, o, &a), DELTAFS_OK);
@@ -659,24 +659,57 @@ static void damage(void **state)
     commit(a);
     count_tables(path_of(a), table);
     const char *journal = unit_path("damage/%s" TABLE_JOURNAL, table);
-    free(unit_load(journal, &before));
     refresh(b);
     put_file(a, "/f", "two");
     commit(a);
+    at = a->own.journal.end + 50;
     put_file(a, "/f", "three");
     commit(a);
+    put_file(a, "/f", "four");
+    commit(a);
     uint8_t *bytes = unit_load(journal, &n);
-    bytes[before + 50] ^= 1;
+    bytes[at] ^= 1;
     unit_save(journal, bytes, n);
     CHECK_IS(deltafs_namespace_refresh(b), DELTAFS_ERR_DAMAGED);
     CHECK(strstr(deltafs_errmsg(NULL), journal));
     CHECK_IS(deltafs_namespace_refresh(b), DELTAFS_ERR_DAMAGED);
     check_file(b, "/f", "one");
-    bytes[before + 50] ^= 1;
+    bytes[at] ^= 1;
     unit_save(journal, bytes, n);
     free(bytes);
     refresh(b);
-    check_file(b, "/f", "three");
+    check_file(b, "/f", "four");
+    close_ns(b);
+    close_ns(a);
+}
+
+/* A journal that was written again by a repair, without a commit that was damaged. */
+static void repaired(void **state)
+{
+    deltafs_namespace *a = new_ns("repaired"), *b = open_ns(path_of(a), O_RDONLY);
+    char table[32], path[8];
+    size_t n, first = 0;
+
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        snprintf(path, sizeof path, "/%d", i);
+        put_file(a, path, path);
+        commit(a);
+        if (i == 0)
+            first = a->own.journal.end;
+        if (i == 1)
+            refresh(b);
+    }
+    count_tables(path_of(a), table);
+    const char *journal = unit_path("repaired/%s" TABLE_JOURNAL, table), *aside = unit_path("repaired/aside");
+    uint8_t *bytes = unit_load(journal, &n);
+    unit_save(aside, bytes + first, n - first);
+    free(bytes);
+    CHECK_IS(rename(aside, journal), 0);
+    refresh(b);
+    assert_string_equal(list_names(b, "/"), "1 2 3 4");
+    check_as_opened(b, "/");
+    check_file(b, "/2", "/2");
     close_ns(b);
     close_ns(a);
 }
@@ -692,16 +725,19 @@ static void taken_back(void **state)
     commit(a);
     off_t end = (off_t)a->own.journal.end;
     snprintf(table, sizeof table, "t%016llx", (unsigned long long)a->own.number);
+    put_file(b, "/own", "own");
     put_file(a, "/f", "two");
     put_file(a, "/g", "g");
+    put_file(a, "/own", "of a");
     commit(a);
-    put_file(b, "/own", "own");
     refresh(b);
     check_file(b, "/f", "two");
+    check_file(b, "/own", "of a");
     assert_string_equal(list_names(b, "/"), "f g own");
     CHECK_IS(truncate(unit_path("back/%s" TABLE_JOURNAL, table), end), 0);
     refresh(b);
     check_file(b, "/f", "one");
+    check_file(b, "/own", "own");
     assert_string_equal(list_names(b, "/"), "f own");
     CHECK(!has(b, "/g"));
     close_ns(b);
@@ -792,7 +828,7 @@ int main(void)
         cmocka_unit_test(own_changes), cmocka_unit_test(own_folders), cmocka_unit_test(open_files),
         cmocka_unit_test(open_lists),  cmocka_unit_test(stamps),      cmocka_unit_test(failures),
         cmocka_unit_test(damage),      cmocka_unit_test(refusals),    cmocka_unit_test(taken_back),
-        cmocka_unit_test(late),        cmocka_unit_test(costs)};
+        cmocka_unit_test(repaired),    cmocka_unit_test(late),        cmocka_unit_test(costs)};
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
