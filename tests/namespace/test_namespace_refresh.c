@@ -22,12 +22,31 @@ static const char *path_of(const deltafs_namespace *ns)
     return unit_path("%s", strrchr(ns->path, '/') + 1);
 }
 
+/* Of the tables of others, the handle reads the same as one that is opened now. */
+static void check_tables(const struct tables *is, const struct tables *now)
+{
+    size_t read = 0;
+
+    CHECK_IS(is->count, now->count);
+    CHECK(memcmp(is->compacted, now->compacted, sizeof is->compacted) == 0);
+    for (size_t i = 0; i < is->count; i++) {
+        const struct table *a = &is->table[i], *b = &now->table[i];
+        read += a->epochs.first == 0;
+        CHECK_IS(a->number, b->number);
+        CHECK(a->is_own || (a->epochs.first == b->epochs.first && a->epochs.last == b->epochs.last &&
+                            a->from == b->from && a->limit == b->limit && table_last_label(a) == table_last_label(b)));
+    }
+    CHECK(read <= is->shares);
+}
+
 /* A folder has for the handle what it has for one that is opened now. */
 static void check_as_opened(deltafs_namespace *ns, const char *folder)
 {
     deltafs_namespace *now = open_ns(path_of(ns), O_RDONLY);
     char names[512];
 
+    check_tables(&ns->tables, &now->tables);
+    CHECK(!ns->has_resolver || ns->resolver.tables == ns->tables.count);
     snprintf(names, sizeof names, "%s", list_names(now, folder));
     assert_string_equal(list_names(ns, folder), names);
     close_ns(now);
@@ -97,7 +116,7 @@ static void see_changes(deltafs_namespace *a, deltafs_namespace *b)
     commit(a);
     check_file(b, "/d/f", "in folder");
     refresh(b);
-    CHECK(!has(b, "/d") && !has(b, "/d/f") && !has(b, "/f"));
+    CHECK(!has(b, "/d/f") && !has(b, "/d") && !has(b, "/f"));
     check_file(b, "/e/f", "in folder");
     check_file(b, "/e/g", "another");
     CHECK_IS(stat_of(b, "/link").mode, S_IFDIR | 0700);
@@ -160,6 +179,38 @@ static void journals(void **state)
     check_as_opened(b, "/");
     close_ns(b);
     close_ns(a);
+}
+
+/* An epoch of what was seen in a journal, and one that has copies of others, let no names be forgotten. */
+static void seen_epochs(void **state)
+{
+    deltafs_namespace *a = new_ns("seen"), *b = open_ns(path_of(a), O_RDONLY);
+    static char text[200000];
+    char path[16];
+
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        snprintf(path, sizeof path, "/many%d", i);
+        make_many(a, path, 4000);
+    }
+    for (int i = 0; i < 2; i++) {
+        deltafs_namespace_file *f;
+        snprintf(path, sizeof path, "/%d", i);
+        CHECK_IS(deltafs_namespace_file_open(a, path, O_RDWR | O_CREAT, 0600, &f), DELTAFS_OK);
+        CHECK_IS(deltafs_namespace_file_write(f, 0, text, sizeof text), DELTAFS_OK);
+        CHECK_IS(deltafs_namespace_file_close(f), DELTAFS_OK);
+        commit(a);
+    }
+    refresh(b);
+    CHECK(has(b, "/1") && !has(b, "/2"));
+    uint64_t clears = b->clears;
+    close_ns(a);
+    CHECK_IS(count_names(path_of(b), "t"), 2); /* no journal */
+    refresh(b);
+    CHECK_IS(b->clears, clears);
+    CHECK(has(b, "/1") && !has(b, "/2") && has(b, "/many7/3999"));
+    check_as_opened(b, "/");
+    close_ns(b);
 }
 
 /* Tables of new writers: more than the handle had memory for when it was opened. */
@@ -225,8 +276,10 @@ static void merges(void **state)
             check_as_opened(c, "/");
         }
         commit(b);
+        make_many(a, "/many", 4000); /* an epoch, with what was compacted when it was in a journal */
         refresh(a);
         check_as_opened(a, "/");
+        refresh(b);
         check_as_opened(b, "/");
         close_ns(c);
         close_ns(b);
@@ -461,6 +514,7 @@ static void open_files(void **state)
     CHECK_IS(deltafs_namespace_rename(a, "/g", "/i"), DELTAFS_OK);
     commit(a);
     refresh(b);
+    CHECK_IS(stat_of(b, "/i").mode, S_IFREG | 0600);
     now = open_file(b, "/i", O_RDWR);
     CHECK_IS(deltafs_namespace_file_stat(now, &s), DELTAFS_OK);
     CHECK_IS(s.mode, S_IFREG | 0600);
@@ -542,11 +596,11 @@ static void stamps(void **state)
     deltafs_namespace *a = new_ns("stamps"), *b = open_ns(path_of(a), O_RDWR), *c = open_ns(path_of(a), O_RDONLY);
 
     (void)state;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 5; i++) {
         a->last_stamp += UINT64_C(3600000000000);
         put_file(a, "/f", "a");
         commit(a);
-        if (i == 1)
+        if (i == 2)
             make_many(a, "/many", 4000);
         refresh(b);
         put_file(b, "/f", "b");
@@ -823,12 +877,13 @@ static void costs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(changes),     cmocka_unit_test(journals),    cmocka_unit_test(new_writers),
-        cmocka_unit_test(merges),      cmocka_unit_test(layers),      cmocka_unit_test(removed_tables),
-        cmocka_unit_test(own_changes), cmocka_unit_test(own_folders), cmocka_unit_test(open_files),
-        cmocka_unit_test(open_lists),  cmocka_unit_test(stamps),      cmocka_unit_test(failures),
-        cmocka_unit_test(damage),      cmocka_unit_test(refusals),    cmocka_unit_test(taken_back),
-        cmocka_unit_test(repaired),    cmocka_unit_test(late),        cmocka_unit_test(costs)};
+        cmocka_unit_test(changes),        cmocka_unit_test(journals),    cmocka_unit_test(seen_epochs),
+        cmocka_unit_test(new_writers),    cmocka_unit_test(merges),      cmocka_unit_test(layers),
+        cmocka_unit_test(removed_tables), cmocka_unit_test(own_changes), cmocka_unit_test(own_folders),
+        cmocka_unit_test(open_files),     cmocka_unit_test(open_lists),  cmocka_unit_test(stamps),
+        cmocka_unit_test(failures),       cmocka_unit_test(damage),      cmocka_unit_test(refusals),
+        cmocka_unit_test(taken_back),     cmocka_unit_test(repaired),    cmocka_unit_test(late),
+        cmocka_unit_test(costs)};
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
