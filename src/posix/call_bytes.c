@@ -13,6 +13,7 @@
 /* ---- Reading ---- */
 
 #define AT_OFFSET ((off_t)-1) /* at the file's offset, which moves on */
+#define COPY_SIZE ((size_t)64 << 10)
 
 /* Read from a file whose memfd has not all. */
 static ssize_t read_some(struct file *f, int fd, void *bytes, size_t size, off_t at)
@@ -175,58 +176,62 @@ CALL_ALIAS(pwritev64, pwritev);
 
 /* ---- From one descriptor to another ---- */
 
-/* Whether the kernel finds all bytes of a descriptor. */
-static int kernel_has_all(int fd)
+/* Read and write up to so many bytes; as the calls below, at the offsets that are given, which then move on, or else at
+ * those of the descriptors. Returns their number, or -1 with errno. */
+static ssize_t copy_some(int from, off_t *from_at, int to, off_t *to_at, size_t size)
 {
-    struct file *f = file_get(fd);
-    int has_all = !f || f->has_all;
+    uint8_t bytes[COPY_SIZE];
+    size_t want = size < sizeof bytes ? size : sizeof bytes;
+    ssize_t got = from_at ? pread(from, bytes, want, *from_at) : read(from, bytes, want);
+    ssize_t put = got <= 0 ? got : to_at ? pwrite(to, bytes, (size_t)got, *to_at) : write(to, bytes, (size_t)got);
 
-    file_put(f);
-    return has_all;
-}
-
-/* The kernel has put `size` bytes into a file at `at`, or up to its offset. */
-static ssize_t note_copied(int fd, ssize_t size, off_t at)
-{
-    struct file *f = size > 0 ? file_get(fd) : NULL;
-    int error = 0;
-
-    if (f) {
-        pthread_mutex_lock(&f->lock);
-        at = at == AT_OFFSET ? next.lseek(fd, 0, SEEK_CUR) - size : at;
-        error = file_note_written(f, fd, (uint64_t)at, (uint64_t)(at + size));
-        pthread_mutex_unlock(&f->lock);
+    if (!from_at && got > 0 && put < got) {
+        int kept = errno;
+        lseek(from, put < 0 ? -got : put - got, SEEK_CUR);
+        errno = kept;
     }
-    file_put(f);
-    return error == 0 ? size : posix_result(error);
+    if (from_at && put > 0)
+        *from_at += put;
+    if (to_at && put > 0)
+        *to_at += put;
+    return put;
 }
 
-/* Programs read and write after these errors. */
+static ssize_t copy_bytes(int from, off_t *from_at, int to, off_t *to_at, size_t size)
+{
+    size_t done = 0;
+    ssize_t put;
+
+    do {
+        size_t want = size - done < COPY_SIZE ? size - done : COPY_SIZE;
+        put = copy_some(from, from_at, to, to_at, want);
+        done += put > 0 ? (size_t)put : 0;
+        if (put < (ssize_t)want)
+            break;
+    } while (done < size);
+    return done > 0 ? (ssize_t)done : put;
+}
+
 CALL ssize_t copy_file_range(int from, off_t *from_at, int to, off_t *to_at, size_t size, unsigned flags)
 {
-    off_t at = to_at ? *to_at : AT_OFFSET;
-
     posix_begin();
-    if (!kernel_has_all(from))
-        return posix_result(EXDEV);
-    return note_copied(to, next.copy_file_range(from, from_at, to, to_at, size, flags), at);
+    return file_is_ours(from) || file_is_ours(to) ? copy_bytes(from, from_at, to, to_at, size)
+                                                  : next.copy_file_range(from, from_at, to, to_at, size, flags);
 }
 
 CALL ssize_t sendfile(int to, int from, off_t *from_at, size_t size)
 {
     posix_begin();
-    if (!kernel_has_all(from))
-        return posix_result(EINVAL);
-    return note_copied(to, next.sendfile(to, from, from_at, size), AT_OFFSET);
+    return file_is_ours(from) || file_is_ours(to) ? copy_bytes(from, from_at, to, NULL, size)
+                                                  : next.sendfile(to, from, from_at, size);
 }
 CALL_ALIAS(sendfile64, sendfile);
 
 CALL ssize_t splice(int from, off_t *from_at, int to, off_t *to_at, size_t size, unsigned flags)
 {
     posix_begin();
-    if (file_is_ours(from) || file_is_ours(to))
-        return posix_result(EINVAL);
-    return next.splice(from, from_at, to, to_at, size, flags);
+    return file_is_ours(from) || file_is_ours(to) ? copy_bytes(from, from_at, to, to_at, size)
+                                                  : next.splice(from, from_at, to, to_at, size, flags);
 }
 
 /* ---- Offset and size ---- */
