@@ -104,14 +104,22 @@ static int walk_names(struct walk *w, struct dirent **entry, int n)
     size_t end = strlen(w->path);
     int result = 0;
 
-    if ((w->flags & FTW_CHDIR) && chdir(here(w)) != 0)
-        return -1;
     for (int i = 0; i < n && result == 0; i++)
         result = walk_name(w, entry[i]->d_name, end);
-    if ((w->flags & FTW_ACTIONRETVAL) && result == FTW_SKIP_SIBLINGS)
-        result = 0;
-    if (result == 0 && (w->flags & FTW_CHDIR) && chdir("..") != 0)
+    return (w->flags & FTW_ACTIONRETVAL) && result == FTW_SKIP_SIBLINGS ? 0 : result;
+}
+
+/* With FTW_CHDIR: the working directory is the folder meanwhile. ".." may be another than that before, as the walk may
+ * have followed a link. */
+static int walk_within(struct walk *w, struct dirent **entry, int n)
+{
+    int back = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int result = back < 0 || chdir(here(w)) != 0 ? -1 : walk_names(w, entry, n);
+
+    if (back >= 0 && fchdir(back) != 0)
         result = -1;
+    if (back >= 0)
+        close(back);
     return result;
 }
 
@@ -128,7 +136,7 @@ static int walk_folder(struct walk *w, const struct stat *st)
     if (!is_deep)
         result = call(w, st, FTW_D);
     if (result == 0)
-        result = walk_names(w, entry, n);
+        result = w->flags & FTW_CHDIR ? walk_within(w, entry, n) : walk_names(w, entry, n);
     for (int i = 0; i < n; i++)
         free(entry[i]);
     free(entry);

@@ -62,12 +62,23 @@ static int read_entries(deltafs_namespace *ns, const char *path, struct names *n
     return status == DELTAFS_OK ? closed : status;
 }
 
+/* Another folder may have its name by now, if it was removed. */
+static int read_same(deltafs_namespace *ns, const struct file *folder, struct names *n)
+{
+    struct deltafs_namespace_stat s = {.struct_size = sizeof s};
+    int status = deltafs_namespace_stat(ns, folder->path, 0, &s);
+
+    if (status == DELTAFS_OK && s.inode != folder->st.st_ino)
+        status = DELTAFS_ERR_NOT_FOUND;
+    return status == DELTAFS_OK ? read_entries(ns, folder->path, n) : status;
+}
+
 static int read_tree(const struct file *folder, struct names *n)
 {
     deltafs_namespace *ns;
     int error = tree_begin(folder->mount->tree, 0, &ns);
 
-    return error == 0 ? tree_end(folder->mount->tree, read_entries(ns, folder->path, n)) : error;
+    return error == 0 ? tree_end(folder->mount->tree, read_same(ns, folder, n)) : error;
 }
 
 /* The inode of the folder above; that of the mount point is above itself. */
@@ -97,11 +108,15 @@ int names_read(const struct file *folder, struct names *out)
     return error == ENOENT ? 0 : error;
 }
 
+/* Programs seek to what they like, so this looks whether an entry can begin there. */
 const struct dirent *names_next(struct names *n)
 {
     const struct dirent *e = (const void *)((const char *)n->entry + n->at);
 
-    if (n->at >= n->size)
+    if (n->at >= n->size || n->at % _Alignof(struct dirent) != 0)
+        return NULL;
+    if (e->d_reclen == 0 || e->d_reclen > sizeof *e || (size_t)e->d_off != n->at + e->d_reclen ||
+        e->d_off > (off_t)n->size)
         return NULL;
     n->at += e->d_reclen;
     return e;

@@ -117,6 +117,27 @@ static void seek_entries(void)
     closedir(d);
 }
 
+/* What is at places that no entry has is not defined, but there is an end. */
+static void seek_wildly(void)
+{
+    char bytes[4096];
+    int fd = open("d", O_RDONLY | O_DIRECTORY), entries = 0;
+    DIR *d = opendir("d");
+
+    readdir(d);
+    for (long at = 1; at < 200; at++) {
+        seekdir(d, at);
+        while (entries < 100000 && readdir(d))
+            entries++;
+        lseek(fd, at, SEEK_SET);
+        while (entries < 100000 && getdents64(fd, bytes, sizeof bytes) > 0)
+            entries++;
+    }
+    say("entries at wild places", entries < 100000);
+    close(fd);
+    closedir(d);
+}
+
 /* Remove all that is listed. */
 static void remove_entries(void)
 {
@@ -144,6 +165,10 @@ static void read_removed(void)
     DIR *d = opendir("gone");
     rmdir("gone");
     say("readdir of a removed folder", readdir(d) != NULL && readdir(d) != NULL);
+    rewinddir(d);
+    mkdir("gone", 0755);
+    make_file("gone/x", "");
+    say("readdir when there is another of that name", readdir(d) != NULL && readdir(d) != NULL);
     closedir(d);
 }
 
@@ -218,6 +243,7 @@ static void check_folders(void)
     say_pointer("fdopendir of none", fdopendir(-1));
     check_inodes("d");
     seek_entries();
+    seek_wildly();
     remove_entries();
     read_removed();
     scan_folders();
@@ -285,8 +311,8 @@ static int check_folder(const char *path, const struct stat *st, int kind, struc
 {
     struct stat now;
 
-    (void)kind;
-    if (lstat(path + at->base, &now) != 0 || now.st_ino != st->st_ino)
+    if (fstatat(AT_FDCWD, path + at->base, &now, kind == FTW_SL ? AT_SYMLINK_NOFOLLOW : 0) != 0 ||
+        now.st_ino != st->st_ino)
         printf("%s: not in the folder\n", path);
     return 0;
 }
@@ -307,6 +333,14 @@ static void check_walks(void)
     say_lines("nftw, depth first", nftw("t/", say_walk, 8, FTW_PHYS | FTW_DEPTH));
     say_lines("nftw with chdir", nftw("t", check_folder, 8, FTW_PHYS | FTW_CHDIR));
     say("back", access("t", F_OK));
+    mkdir("elsewhere", 0755);
+    make_file("elsewhere/x", "");
+    mkdir("links", 0755);
+    make_file("links/a", "");
+    symlink("../elsewhere", "links/b");
+    make_file("links/c", "");
+    say_lines("nftw with chdir, links followed", nftw("links", check_folder, 8, FTW_CHDIR));
+    say("back", access("links", F_OK));
     say_lines("nftw that is stopped", nftw("t", stop_at_file, 8, FTW_PHYS));
     say_lines("nftw that skips", nftw("t", skip_subtrees, 8, FTW_PHYS | FTW_ACTIONRETVAL));
     say_lines("nftw of none", nftw("none", say_walk, 8, 0));
