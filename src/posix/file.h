@@ -36,6 +36,9 @@ struct file {
     int is_unbounded;   /* bytes may have been written without this library: all are dirty */
     deltafs_namespace_file *reader; /* of a file whose memfd has not all; with the lock of the tree */
     void *record;                   /* of a particle that is being written; NULL: it is read */
+    int is_mapped;                  /* so the memfd keeps its bytes */
+    int mappings;                   /* shared ones that can be written to, */
+    struct span mapped;             /* and what is in them: it counts as written, up to the end of the file */
     int lock_fd;                    /* the descriptor that holds its lock, see file_lock.h; -1 */
     void *entries;                  /* of a folder that getdents64 lists */
     size_t entries_size;

@@ -304,7 +304,7 @@ static int put_changes(struct file *f, int fd, deltafs_namespace_file *to)
 static int open_again(struct file *f, deltafs_namespace *ns, deltafs_namespace_file **out)
 {
     struct deltafs_namespace_stat s = {.struct_size = sizeof s};
-    int flags = O_WRONLY | (f->flags & O_APPEND && f->cut == UINT64_MAX ? O_APPEND : 0);
+    int flags = O_WRONLY | (f->flags & O_APPEND && f->cut == UINT64_MAX && f->mappings == 0 ? O_APPEND : 0);
     int status = deltafs_namespace_file_open(ns, f->path, flags, 0, out);
 
     if (status == DELTAFS_OK)
@@ -322,15 +322,29 @@ static int has_changes(const struct file *f)
     return f->kind == FILE_TREE && (f->dirty.count > 0 || f->cut != UINT64_MAX || f->is_unbounded);
 }
 
+/* What is in shared mappings may have been changed. */
+static int note_mapped(struct file *f, int fd)
+{
+    struct stat now;
+
+    if (f->mappings == 0 || f->is_removed)
+        return 0;
+    if (next.fstat(fd, &now) != 0)
+        return errno;
+    uint64_t end = (uint64_t)now.st_size < f->mapped.to ? (uint64_t)now.st_size : f->mapped.to;
+    return f->mapped.from < end ? spans_add(&f->dirty, f->mapped.from, end) : 0;
+}
+
 int file_publish(struct file *f, int fd)
 {
     struct tree *t = f->mount->tree;
     deltafs_namespace_file *to = NULL;
     deltafs_namespace *ns;
 
-    if (!has_changes(f) || f->is_removed)
-        return 0;
-    int error = tree_begin(t, 1, &ns);
+    int error = note_mapped(f, fd);
+    if (error != 0 || !has_changes(f) || f->is_removed)
+        return error;
+    error = tree_begin(t, 1, &ns);
     if (error != 0)
         return error;
     int status = open_again(f, ns, &to);
@@ -351,6 +365,8 @@ static int free_memory(struct file *f, int fd)
 {
     struct stat now;
 
+    if (f->is_mapped)
+        return 0;
     if (next.fstat(fd, &now) != 0 ||
         next.fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, now.st_size) != 0)
         return errno;
