@@ -316,29 +316,31 @@ int journal_read(struct journal *j, struct io *io, const char *path, uint64_t ta
     return io_file_finish(&file, status, e);
 }
 
-/* What is new in an open file. */
-static int extend(struct journal *j, struct io_file *file, struct error *e)
+/* What is new in the file, which is open. */
+static int extend(struct journal *j, struct error *e)
 {
     const struct io_attributes was = j->seen;
-    int status = io_file_attributes(file, &j->seen, e);
+    int status = io_file_attributes(&j->file, &j->seen, e);
 
-    if (status == DELTAFS_OK && (j->seen.inode != was.inode || j->seen.born != was.born || j->seen.size < j->end))
+    if (status == DELTAFS_OK &&
+        (j->seen.inode != was.inode || j->seen.born != was.born || j->seen.size < j->end || j->seen.is_removed))
         return DELTAFS_ERR_CHANGED;
-    return status == DELTAFS_OK ? read_groups(j, file, j->end, e) : status;
+    return status == DELTAFS_OK ? read_groups(j, &j->file, j->end, e) : status;
 }
 
-int journal_extend(struct journal *j, struct io *io, const char *path)
+int journal_extend(struct journal *j, struct io *io, const char *path, int keeps)
 {
     const struct journal was = *j;
-    struct io_file file;
-    int status = DELTAFS_ERR_NOT_FOUND;
+    int status = DELTAFS_OK;
 
-    /* If nothing counts that was read, the next writer may have begun a new file. */
-    if (j->last_label > 0)
-        status = io_file_open_name(io, path, O_RDONLY, &file, error_ignored());
-    if (status != DELTAFS_OK)
+    if (j->last_label == 0) /* if nothing counts that was read, the next writer may have begun a new file */
         return 0;
-    status = io_file_finish(&file, extend(j, &file, error_ignored()), error_ignored());
+    if (!j->file.path)
+        status = io_file_open_name(io, path, O_RDONLY, &j->file, error_ignored());
+    if (status == DELTAFS_OK)
+        status = extend(j, error_ignored());
+    if (j->file.path && (!keeps || status != DELTAFS_OK))
+        io_file_close(&j->file, error_ignored());
     if (status == DELTAFS_OK)
         return 1;
     j->seen = was.seen;

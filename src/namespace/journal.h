@@ -38,21 +38,22 @@ struct journal {
     size_t used, end;          /* bytes, with and without the group that is not committed */
     struct journal_record *record;
     size_t records, room;
-    size_t committed; /* records in groups */
-    size_t sorted;    /* so many, the first, are in order */
-    uint32_t *slot;   /* of records by their key: the last, plus 1 */
-    size_t slotted;   /* so many, the first, are in their slots */
+    size_t committed;    /* records in groups */
+    size_t sorted;       /* so many, the first, are in order */
+    uint32_t *slot;      /* of records by their key: the last, plus 1 */
+    size_t slotted;      /* so many, the first, are in their slots */
+    struct io_file file; /* path NULL: not open, as by most readers */
     /* Of a writer. */
-    struct io_file file; /* path NULL: not open */
-    int is_full;         /* the group that is not committed has become too large, and is left out */
+    int is_full; /* the group that is not committed has become too large, and is left out */
 };
 
 /* Read what is committed. That there is no file is no error. DELTAFS_ERR_DAMAGED: a group is damaged, and another one
  * behind it is not. journal_fini in any case. */
 int journal_read(struct journal *j, struct io *io, const char *path, uint64_t table, struct error *e);
-/* The same of what was appended to the file since; the new records are behind those that there are. Returns whether it
- * could be done; if not, nothing has changed, and the file is to be read as a whole: it may be another one. */
-int journal_extend(struct journal *j, struct io *io, const char *path);
+/* The same of what was appended to the file since; the new records are behind those that there are. With `keeps`, the
+ * file stays open for the next time. Returns whether it could be done; if not, nothing has changed, and the file is to
+ * be read as a whole: it may be another one. */
+int journal_extend(struct journal *j, struct io *io, const char *path, int keeps);
 /* The same of `n` bytes in memory. */
 int journal_parse(struct journal *j, const char *path, const uint8_t *bytes, size_t n, uint64_t table, struct error *e);
 /* Of damaged ones, the groups that can be read, in j->bytes up to j->end, as a file without the damage; *lost: bytes
@@ -92,7 +93,7 @@ int journal_sync(struct journal *j, struct error *e);
 /* If this writer has committed to the file, and all that is durable: append a group without records, which is not
  * synced, with the label of the last one. So damage of the last commit is not taken for an interrupted one. */
 int journal_seal(struct journal *j, struct error *e);
-/* Close, and leave the file. */
+/* Free all, and leave the file. */
 int journal_close(struct journal *j, struct error *e);
 
 #endif

@@ -205,7 +205,7 @@ static int open_epochs(struct tables *t, struct table *table, struct error *e)
 static void release_journal(struct journal *j)
 {
     if (j)
-        journal_fini(j);
+        journal_close(j, error_ignored());
     free(j);
 }
 

@@ -694,7 +694,7 @@ static void failures(void **state)
             close_ns(a);
             unit_remove(path);
         }
-    CHECK(failed > 30);
+    CHECK(failed > 10);
 }
 
 /* A journal that is damaged behind what was read. */
@@ -740,32 +740,36 @@ static void damage(void **state)
 /* A journal that was written again by a repair, without a commit that was damaged. */
 static void repaired(void **state)
 {
-    deltafs_namespace *a = new_ns("repaired"), *b = open_ns(path_of(a), O_RDONLY);
-    char table[32], path[8];
+    char table[32], path[16];
     size_t n, first = 0;
 
     (void)state;
-    for (int i = 0; i < 5; i++) {
-        snprintf(path, sizeof path, "/%d", i);
-        put_file(a, path, path);
-        commit(a);
-        if (i == 0)
-            first = a->own.journal.end;
-        if (i == 1)
-            refresh(b);
+    for (int is_open = 0; is_open < 2; is_open++) {
+        snprintf(path, sizeof path, "repaired%d", is_open);
+        deltafs_namespace *a = new_ns(path), *b = open_ns(path_of(a), O_RDONLY);
+        for (int i = 0; i < 5; i++) {
+            snprintf(path, sizeof path, "/%d", i);
+            put_file(a, path, path);
+            commit(a);
+            if (i == 0)
+                first = a->own.journal.end;
+            if (i == 1 || (i == 2 && is_open))
+                refresh(b);
+        }
+        count_tables(path_of(a), table);
+        const char *journal = unit_path("repaired%d/%s" TABLE_JOURNAL, is_open, table);
+        const char *aside = unit_path("repaired%d/aside", is_open);
+        uint8_t *bytes = unit_load(journal, &n);
+        unit_save(aside, bytes + first, n - first);
+        free(bytes);
+        CHECK_IS(rename(aside, journal), 0);
+        refresh(b);
+        assert_string_equal(list_names(b, "/"), "1 2 3 4");
+        check_as_opened(b, "/");
+        check_file(b, "/3", "/3");
+        close_ns(b);
+        close_ns(a);
     }
-    count_tables(path_of(a), table);
-    const char *journal = unit_path("repaired/%s" TABLE_JOURNAL, table), *aside = unit_path("repaired/aside");
-    uint8_t *bytes = unit_load(journal, &n);
-    unit_save(aside, bytes + first, n - first);
-    free(bytes);
-    CHECK_IS(rename(aside, journal), 0);
-    refresh(b);
-    assert_string_equal(list_names(b, "/"), "1 2 3 4");
-    check_as_opened(b, "/");
-    check_file(b, "/2", "/2");
-    close_ns(b);
-    close_ns(a);
 }
 
 /* A commit that was seen, and then taken back, as it could not be synced. */
@@ -866,6 +870,7 @@ static void costs(void **state)
         CHECK_IS(deltafs_namespace_unlink(writer[i], "/new"), DELTAFS_OK);
         commit(writer[i]);
         CHECK_IS(counted_refresh(b, 0), DELTAFS_OK);
+        CHECK(counted.operations <= 8 && counted.bytes < 300); /* the journal is open now */
         CHECK(!has(b, "/new"));
     }
     close_ns(b);
