@@ -4,6 +4,7 @@
  *
  * Allocators of memory map, too, also before this library is ready: what is no file goes straight to the kernel. */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -43,13 +44,40 @@ static int check_access(const struct file *f, int access, int is_shared)
     return mode == O_WRONLY || (is_shared && (access & PROT_WRITE) && mode != O_RDWR) ? EACCES : 0;
 }
 
-/* Have all bytes in the memfd, as long as the file is open. */
-static int load(struct file *f, int fd)
+static int is_too_large(const struct file *f, int fd)
 {
     struct stat now;
 
-    if (!f->has_all && next.fstat(fd, &now) == 0 && now.st_size > MAP_MAX) {
-        posix_say("%s%s: a file of more than 1 GiB cannot be mapped", f->mount->point, f->path);
+    return !f->has_all && next.fstat(fd, &now) == 0 && now.st_size > MAP_MAX;
+}
+
+/* Memory of its own for a part of a file, with the bytes that this has now. */
+static void *map_copy(void *at, size_t size, int access, int flags, struct file *f, int fd, off_t offset)
+{
+    int is_bad = offset < 0 || offset % sysconf(_SC_PAGESIZE) != 0;
+    char *memory =
+        is_bad ? MAP_FAILED
+               : kernel_map(at, size, PROT_READ | PROT_WRITE, (flags & ~MAP_TYPE) | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ssize_t got = 1;
+
+    errno = is_bad ? EINVAL : errno;
+    if (memory == MAP_FAILED)
+        return memory;
+    for (size_t done = 0; got > 0 && done < size; done += (size_t)got)
+        got = file_read_at(f, fd, memory + done, size - done, (uint64_t)offset + done);
+    if (got >= 0 && mprotect(memory, size, access) == 0)
+        return memory;
+    int error = errno;
+    syscall(SYS_munmap, memory, size);
+    errno = error;
+    return MAP_FAILED;
+}
+
+/* Have all bytes in the memfd, as long as the file is open. */
+static int load(struct file *f, int fd)
+{
+    if (is_too_large(f, fd)) {
+        posix_say("%s%s: a file of more than 1 GiB cannot be mapped to write to it", f->mount->point, f->path);
         return ENODEV;
     }
     int error = file_load(f, fd);
@@ -86,6 +114,8 @@ static void *map(struct file *f, int fd, void *at, size_t size, int access, int 
     int is_shared = (flags & MAP_TYPE) != MAP_PRIVATE;
     int error = check_access(f, access, is_shared);
 
+    if (error == 0 && f->kind == FILE_TREE && !(is_shared && (access & PROT_WRITE)) && is_too_large(f, fd))
+        return map_copy(at, size, access, flags, f, fd, offset);
     if (error == 0 && f->kind == FILE_TREE)
         error = load(f, fd);
     void *mapped = error == 0 ? kernel_map(at, size, access, flags, fd, offset) : MAP_FAILED;
@@ -134,6 +164,24 @@ static struct mapping *take_within(const char *from, size_t size)
     return m;
 }
 
+/* Mappings of which only the begin or the end lies in a range. */
+static void trim(char *from, size_t size)
+{
+    if (!atomic_load_explicit(&mappings.first, memory_order_relaxed))
+        return;
+    pthread_mutex_lock(&mappings.lock);
+    for (struct mapping *m = mappings.first; m; m = m->next) {
+        char *end = m->from + m->size, *until = from + size;
+        if (from <= m->from && m->from < until) {
+            m->from = until;
+            m->size = (size_t)(end - until);
+        } else if (from < end && end <= until) {
+            m->size = (size_t)(from - m->from);
+        }
+    }
+    pthread_mutex_unlock(&mappings.lock);
+}
+
 /* What it has is published, and its descriptor is closed. */
 static int end_mapping(const struct mapping *m)
 {
@@ -162,8 +210,44 @@ CALL int munmap(void *from, size_t size)
         error = error == 0 ? ended : error;
         free(m);
     }
+    trim(from, size);
     int result = (int)syscall(SYS_munmap, from, size);
     return error == 0 ? result : posix_result(error);
+}
+
+/* A mapping is at another place now, with another size. */
+static void note_moved(const char *from, char *to, size_t size)
+{
+    pthread_mutex_lock(&mappings.lock);
+    struct mapping *m = mappings.first;
+    while (m && m->from != from)
+        m = m->next;
+    struct file *f = m ? file_get(m->fd) : NULL;
+    size_t grown = m && size > m->size ? size - m->size : 0;
+    if (m) {
+        m->from = to;
+        m->size = size;
+    }
+    pthread_mutex_unlock(&mappings.lock);
+    if (f) {
+        pthread_mutex_lock(&f->lock);
+        f->mapped.to += grown;
+        pthread_mutex_unlock(&f->lock);
+    }
+    file_put(f);
+}
+
+CALL void *mremap(void *from, size_t old_size, size_t size, int flags, ...)
+{
+    va_list list;
+
+    va_start(list, flags);
+    void *wanted = flags & MREMAP_FIXED ? va_arg(list, void *) : NULL;
+    va_end(list);
+    void *moved = (void *)syscall(SYS_mremap, from, old_size, size, flags, wanted);
+    if (moved != MAP_FAILED && atomic_load_explicit(&mappings.first, memory_order_relaxed))
+        note_moved(from, moved, size);
+    return moved;
 }
 
 /* The descriptor of the mapping that an address is in; -1: none. */

@@ -96,7 +96,7 @@ int file_forget(int fd)
     int is_last, error = 0;
     struct file *f = file_clear(fd, &is_last);
 
-    if (f && is_last && f->close)
+    if (f && f->close && (is_last || f->mappings > 0))
         error = f->close(f, fd);
     file_put(f);
     return error;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/uio.h>
@@ -549,6 +550,127 @@ static void opening_again(void)
     SHOW(fclose(f));
 }
 
+/* ---- Memory ---- */
+
+static char *map(int fd, size_t size, int protection, int flags, off_t from)
+{
+    char *memory = mmap(NULL, size, protection, flags, fd, from);
+
+    show("mmap", memory == MAP_FAILED ? -1 : 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void mapping(void)
+{
+    make("mapped", "0123456789");
+    int fd = open("mapped", O_RDWR), reader = open("mapped", O_RDONLY), writer = open("mapped", O_WRONLY);
+    char *all = map(fd, 10, PROT_READ | PROT_WRITE, MAP_SHARED, 0),
+         *copy = map(reader, 10, PROT_READ | PROT_WRITE, MAP_PRIVATE, 0);
+    char byte[3] = "";
+
+    map(reader, 10, PROT_READ | PROT_WRITE, MAP_SHARED, 0);
+    map(writer, 10, PROT_READ, MAP_SHARED, 0);
+    map(fd, 10, PROT_READ, MAP_SHARED, 5);
+    map(fd, 0, PROT_READ, MAP_SHARED, 0);
+    printf("%.10s %.10s\n", all, copy);
+    copy[0] = 'x';
+    SHOW(close(reader));
+    all[1] = 'A';
+    SHOW(pread(fd, byte, 2, 0));
+    printf("%s\n", byte);
+    SHOW(msync(all, 10, MS_SYNC));
+    show_file("mapped");
+    all[2] = 'B';
+    SHOW(close(fd));
+    show_file("mapped");
+    all[3] = 'C';
+    SHOW(munmap(all, 10));
+    show_file("mapped");
+    SHOW(munmap(copy, 10));
+    SHOW(close(writer));
+
+    fd = open("grown", O_RDWR | O_CREAT | O_TRUNC, 0600);
+    SHOW(ftruncate(fd, 20000));
+    all = map(fd, 20000, PROT_READ, MAP_SHARED, 0);
+    SHOW(mprotect(all, 20000, PROT_READ | PROT_WRITE));
+    memset(all, 'y', 20000);
+    SHOW(ftruncate(fd, 40000));
+    all = mremap(all, 20000, 40000, MREMAP_MAYMOVE);
+    all[39999] = 'z';
+    SHOW(munmap(all, 8192));
+    all[10000] = '!';
+    SHOW(close(fd));
+    SHOW(munmap(all + 8192, 40000 - 8192));
+    show_file("grown");
+    fd = open("grown", O_RDONLY);
+    SHOW(pread(fd, byte, 2, 9999));
+    printf("%s\n", byte);
+    SHOW(pread(fd, byte, 2, 39999));
+    printf("%s\n", byte);
+    SHOW(close(fd));
+}
+
+static void mapping_large(void)
+{
+    make_large("large");
+    int fd = open("large", O_RDONLY);
+    unsigned *number = (void *)map(fd, LARGE, PROT_READ, MAP_SHARED, 0);
+    unsigned *part = (void *)map(fd, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE, 4096 * 1000);
+    size_t wrong = 0;
+
+    SHOW(close(fd));
+    for (unsigned i = 0; i < LARGE / sizeof *number; i++)
+        wrong += number[i] != i;
+    for (unsigned i = 0; i < 2048; i++)
+        wrong += part[i]++ != 1024 * 1000 + i;
+    SHOW(wrong);
+    SHOW(munmap(number, LARGE));
+    SHOW(munmap(part, 8192));
+    /* More than this library keeps of a file is written while it is mapped. */
+    fd = open("large", O_RDWR | O_TRUNC);
+    SHOW(ftruncate(fd, 4 * LARGE));
+    number = (void *)map(fd, 4 * LARGE, PROT_READ | PROT_WRITE, MAP_SHARED, 0);
+    for (unsigned i = 0; i < LARGE / sizeof *number; i++) {
+        number[i] = i;
+        wrong += i % 1024 == 0 && pwrite(fd, number, 16384, LARGE + i * 4 / 4096 * 12288) != 16384;
+    }
+    for (unsigned i = 0; i < LARGE / sizeof *number; i++)
+        wrong += number[i] != i;
+    SHOW(wrong);
+    SHOW(munmap(number, 4 * LARGE));
+    SHOW(close(fd));
+    fd = open("large", O_RDONLY);
+    number = (void *)map(fd, LARGE, PROT_READ, MAP_PRIVATE, 0);
+    for (unsigned i = 0; i < LARGE / sizeof *number; i++)
+        wrong += number[i] != i;
+    SHOW(wrong);
+    SHOW(close(fd));
+    SHOW(unlink("large"));
+}
+
+/* A file that is too large to have all of it in memory. */
+static void mapping_huge(void)
+{
+    const off_t size = ((off_t)1 << 30) + 4096;
+    int fd = open("huge", O_RDWR | O_CREAT, 0600);
+    const char *part;
+
+    SHOW(ftruncate(fd, size));
+    SHOW(pwrite(fd, "the end", 7, size - 7));
+    SHOW(close(fd));
+    fd = open("huge", O_RDWR);
+    part = map(fd, 4096, PROT_READ, MAP_SHARED, size - 4096);
+    printf("%.7s\n", part + 4089);
+    map(fd, 4096, PROT_READ, MAP_PRIVATE, 5);
+    SHOW(close(fd));
+}
+
+/* What a mount refuses. */
+static void refused(void)
+{
+    map(open("huge", O_RDWR), 4096, PROT_READ | PROT_WRITE, MAP_SHARED, 0);
+}
+
 /* What is not closed is written at the end of the program. */
 static void not_closed(void)
 {
@@ -560,10 +682,12 @@ static void not_closed(void)
     SHOW(fprintf(f, "an error\n"));
 }
 
+/* posix_functions FOLDER [refused] */
 int main(int argc, char **argv)
 {
-    static void (*const parts[])(void) = {opening, copies,       bytes_of_one, appending,    large_file,    attributes,
-                                          names,   stream_modes, stream_calls, large_stream, opening_again, not_closed};
+    static void (*const parts[])(void) = {opening,       copies,  bytes_of_one,  appending,    large_file,
+                                          attributes,    names,   stream_modes,  stream_calls, large_stream,
+                                          opening_again, mapping, mapping_large, mapping_huge, not_closed};
 
     setvbuf(stdout, NULL, _IOLBF, 0);
     umask(022);
@@ -572,6 +696,8 @@ int main(int argc, char **argv)
             perror(argc < 2 ? "the path of a folder is missing" : argv[1]);
             return 2;
         }
+        if (argc > 2)
+            return refused(), 0;
         parts[i]();
     }
     return 0;

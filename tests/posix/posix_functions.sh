@@ -12,6 +12,12 @@ mkdir plain
 mounted "namespace=/mounted=$work/ns" "$calls" /mounted >found 2>err || fail "in a mount: $(cat err)"
 diff wanted found >differences || fail "in a mount: $(cat differences)"
 
+# A large file cannot be mapped to write to it.
+mounted "namespace=/mounted=$work/ns" "$calls" /mounted refused >found 2>err || fail "what is refused: $(cat err)"
+echo "mmap: -1 No such device" >wanted
+same found wanted "what is refused"
+grep -q "^deltafs: /mounted/huge: a file of more than 1 GiB" err || fail "what is refused: $(cat err)"
+
 # What a program has not closed is written at its end, also what it writes to standard error.
 for file in not_closed standard_error written; do
     "$deltafs" ns cat ns:/$file | cmp - plain/$file || fail "$file"
