@@ -174,6 +174,31 @@ CALL ssize_t pwritev(int fd, const struct iovec *piece, int n, off_t at)
 }
 CALL_ALIAS(pwritev64, pwritev);
 
+/* With flags; those that only matter for speed are no matter here. */
+#define FLAGS_OF_SPEED (RWF_HIPRI | RWF_NOWAIT)
+#define FLAGS_OF_SYNC  (RWF_SYNC | RWF_DSYNC)
+
+CALL ssize_t preadv2(int fd, const struct iovec *piece, int n, off_t at, int flags)
+{
+    posix_begin();
+    if (!file_is_ours(fd))
+        return next.preadv2(fd, piece, n, at, flags);
+    return flags & ~FLAGS_OF_SPEED ? posix_result(EOPNOTSUPP) : each_piece(fd, piece, n, at, 0);
+}
+CALL_ALIAS(preadv64v2, preadv2);
+
+CALL ssize_t pwritev2(int fd, const struct iovec *piece, int n, off_t at, int flags)
+{
+    posix_begin();
+    if (!file_is_ours(fd))
+        return next.pwritev2(fd, piece, n, at, flags);
+    if (flags & ~(FLAGS_OF_SPEED | FLAGS_OF_SYNC))
+        return posix_result(EOPNOTSUPP);
+    ssize_t put = each_piece(fd, piece, n, at, 1);
+    return put >= 0 && (flags & FLAGS_OF_SYNC) && fsync(fd) != 0 ? -1 : put;
+}
+CALL_ALIAS(pwritev64v2, pwritev2);
+
 /* ---- From one descriptor to another ---- */
 
 /* Read and write up to so many bytes; as the calls below, at the offsets that are given, which then move on, or else at
@@ -319,6 +344,15 @@ CALL int fdatasync(int fd)
 {
     posix_begin();
     return file_is_ours(fd) ? sync_inside(fd) : next.fdatasync(fd);
+}
+
+/* What this process has written is in the namespaces before the kernel is asked to store all. */
+CALL void sync(void)
+{
+    posix_begin();
+    if (mounts.count > 0)
+        trees_commit();
+    next.sync();
 }
 
 CALL int syncfs(int fd)

@@ -163,6 +163,16 @@ CALL char *getcwd(char *path, size_t room)
     return m ? give_working_folder(m, within, path, room) : next.getcwd(path, room);
 }
 
+CALL char *getwd(char *path)
+{
+    return getcwd(path, PATH_MAX);
+}
+
+CALL char *__getwd_chk(char *path, size_t room)
+{
+    return getcwd(path, room);
+}
+
 CALL char *get_current_dir_name(void)
 {
     return getcwd(NULL, 0);

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/ipc.h>
 #include <sys/sysmacros.h>
 #include <sys/time.h>
 #include <utime.h>
@@ -53,6 +54,16 @@ CALL int fstat(int fd, struct stat *out)
 {
     posix_begin();
     return file_is_ours(fd) ? posix_result(stat_descriptor(fd, out)) : next.fstat(fd, out);
+}
+
+/* The C library does this with a stat of its own. */
+CALL key_t ftok(const char *path, int project)
+{
+    struct stat st;
+
+    if (stat(path, &st) != 0)
+        return -1;
+    return (key_t)((st.st_ino & 0xffff) | ((st.st_dev & 0xff) << 16) | (((unsigned)project & 0xff) << 24));
 }
 
 /* struct stat64 is struct stat here. */
@@ -258,6 +269,11 @@ CALL int fchmodat(int folder, const char *path, mode_t mode, int flags)
 CALL int chmod(const char *path, mode_t mode)
 {
     return fchmodat(AT_FDCWD, path, mode, 0);
+}
+
+CALL int lchmod(const char *path, mode_t mode)
+{
+    return fchmodat(AT_FDCWD, path, mode, AT_SYMLINK_NOFOLLOW);
 }
 
 CALL int fchmod(int fd, mode_t mode)

@@ -2,6 +2,7 @@
 #ifndef DELTAFS_POSIX_NEXT_H
 #define DELTAFS_POSIX_NEXT_H
 
+#include <aio.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <fts.h>
@@ -64,6 +65,13 @@
     X(int, posix_fallocate, (int, off_t, off_t))                                                                       \
     X(int, flock, (int, int))                                                                                          \
     X(int, lockf, (int, int, off_t))                                                                                   \
+    X(int, aio_read, (struct aiocb *))                                                                                 \
+    X(int, aio_write, (struct aiocb *))                                                                                \
+    X(int, aio_fsync, (int, struct aiocb *))                                                                           \
+    X(int, lio_listio, (int, struct aiocb *const[], int, struct sigevent *))                                           \
+    X(ssize_t, preadv2, (int, const struct iovec *, int, off_t, int))                                                  \
+    X(ssize_t, pwritev2, (int, const struct iovec *, int, off_t, int))                                                 \
+    X(void, sync, (void))                                                                                              \
     X(int, openat, (int, const char *, int, ...))                                                                      \
     X(int, dup, (int))                                                                                                 \
     X(int, dup2, (int, int))                                                                                           \

@@ -21,6 +21,7 @@ ssize_t __readlink_chk(const char *path, char *target, size_t size, size_t room)
 ssize_t __readlinkat_chk(int folder, const char *path, char *target, size_t size, size_t room);
 char *__realpath_chk(const char *path, char *resolved, size_t room);
 char *__getcwd_chk(char *path, size_t size, size_t room);
+char *__getwd_chk(char *path, size_t room);
 int __xstat(int version, const char *path, struct stat *out);
 int __xstat64(int version, const char *path, struct stat *out);
 int __lxstat(int version, const char *path, struct stat *out);

@@ -4,6 +4,7 @@
  *     posix_calls FOLDER PART...
  *
  * PART is folders, walks, paths, streams, maps, other, or refused; the last one is what mounts refuse. */
+#include <aio.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,11 +17,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/ipc.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -811,12 +814,63 @@ static void check_maps(void)
     memcpy(left, "mapped when the program ends", 27); /* which the caller looks at */
 }
 
+/* ---- Asynchronous calls, and others ---- */
+
+static void say_request(const char *label, struct aiocb *r, int result)
+{
+    const struct aiocb *list[] = {r};
+
+    say(label, result);
+    while (aio_error(r) == EINPROGRESS)
+        aio_suspend(list, 1, NULL);
+    say("error", aio_error(r));
+    printf("result: %lld\n", (long long)aio_return(r));
+}
+
+static void check_async(void)
+{
+    char text[16] = "", more[16] = "more";
+    int fd = open("async", O_RDWR | O_CREAT | O_TRUNC, 0644);
+    struct aiocb r = {.aio_fildes = fd, .aio_buf = (char[]){"asynchronous"}, .aio_nbytes = 12, .aio_offset = 2};
+    struct aiocb other = {.aio_fildes = fd, .aio_buf = more, .aio_nbytes = 4, .aio_lio_opcode = LIO_WRITE};
+    struct aiocb *list[] = {&r, &other, NULL};
+    struct iovec v[] = {{text, 3}, {text + 3, 5}};
+
+    r.aio_sigevent.sigev_notify = other.aio_sigevent.sigev_notify = SIGEV_NONE;
+    say_request("aio_write", &r, aio_write(&r));
+    say_request("aio_fsync", &r, aio_fsync(O_SYNC, &r));
+    r.aio_buf = text;
+    say_request("aio_read", &r, aio_read(&r));
+    say_text("read", text);
+    r.aio_lio_opcode = LIO_READ;
+    r.aio_offset = 6;
+    say("lio_listio", lio_listio(LIO_WAIT, list, 3, NULL));
+    say("result", aio_return(&r));
+    say("result", aio_return(&other));
+    say("preadv2", preadv2(fd, v, 2, 0, 0));
+    say("pwritev2", pwritev2(fd, v, 2, 20, RWF_SYNC));
+    say("preadv2 at the offset", preadv2(fd, v, 2, -1, 0));
+    close(fd);
+    say_bytes("async", "async", 2, 12);
+    say_bytes("more", "async", 0, 2);
+    fd = open("async", O_RDONLY);
+    r = (struct aiocb){.aio_fildes = fd, .aio_buf = text, .aio_nbytes = 4};
+    r.aio_sigevent.sigev_notify = SIGEV_NONE;
+    say_request("aio_write of a reader", &r, aio_write(&r));
+    close(fd);
+    say("lchmod", lchmod("async", 0600));
+    say("ftok", ftok("async", 'x') == ftok("async", 'x'));
+    say("ftok of none", ftok("none", 'x'));
+    sync();
+}
+
 static void check_other(void)
 {
     check_names();
     check_space();
     check_systems();
     check_locks();
+    check_async();
 }
 
 /* What a mount refuses, which is not what an ordinary folder does. */

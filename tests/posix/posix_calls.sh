@@ -7,13 +7,15 @@ calls=$(cd "$top_builddir" && pwd)/posix_calls
 cd "$work" || exit 99
 
 expect 0 "$deltafs" ns create ns
-for part in folders walks paths maps other; do
+for part in folders walks paths streams maps other; do
     mkdir "$part"
     expect 0 mounted "namespace=/mounted=$work/ns" mkdir "/mounted/$part"
     "$calls" "$work/$part" "$part" >wanted || fail "$part: in an ordinary folder"
     mounted "namespace=/mounted=$work/ns" "$calls" "/mounted/$part" "$part" >got || fail "$part: in a mount"
     same got wanted "$part"
 done
+expect 0 "$deltafs" ns cat ns:/streams/unclosed
+stdout_has "at the end of the program"
 expect 0 "$deltafs" ns cat ns:/maps/mapped
 stdout_has "mapped when the program end"
 
