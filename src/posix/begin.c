@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "posix/handover.h"
 #include "posix/next.h"
 #include "posix/particles.h"
 #include "posix/posix_tree.h"
@@ -44,6 +45,8 @@ static void begin(void)
     next_begin();
     mounts_begin();
     working_folder_set(NULL, NULL);
+    if (mounts.count > 0)
+        handover_take();
 }
 
 void posix_begin(void)

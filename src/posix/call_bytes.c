@@ -5,6 +5,7 @@
 #include <sys/sendfile.h>
 #include <sys/uio.h>
 #include "posix/begin.h"
+#include "posix/mark.h"
 #include "posix/next.h"
 #include "posix/particles.h"
 #include "posix/posix_tree.h"
@@ -32,6 +33,8 @@ static ssize_t read_inside(int fd, void *bytes, size_t size, off_t at)
     ssize_t got;
 
     pthread_mutex_lock(&f->lock);
+    if (at == AT_OFFSET)
+        mark_before_seek(f, fd);
     if (f->kind == FILE_FOLDER)
         got = posix_result(EISDIR);
     else if ((f->flags & O_ACCMODE) == O_WRONLY || (f->flags & O_PATH))
@@ -40,6 +43,8 @@ static ssize_t read_inside(int fd, void *bytes, size_t size, off_t at)
         got = at == AT_OFFSET ? next.read(fd, bytes, size) : next.pread(fd, bytes, size, at);
     else
         got = read_some(f, fd, bytes, size, at);
+    if (at == AT_OFFSET)
+        mark_after_seek(f, fd);
     pthread_mutex_unlock(&f->lock);
     file_put(f);
     return got;
@@ -274,6 +279,8 @@ static off_t seek_inside(int fd, off_t offset, int whence)
         file_put(f);
         return at;
     }
+    pthread_mutex_lock(&f->lock);
+    mark_before_seek(f, fd);
     /* A memfd that has not all has holes that the file has not. */
     if ((whence == SEEK_DATA || whence == SEEK_HOLE) && f->kind == FILE_TREE && !f->has_all) {
         at = next.fstat(fd, &now) != 0             ? -1
@@ -284,6 +291,9 @@ static off_t seek_inside(int fd, off_t offset, int whence)
     } else {
         at = next.lseek(fd, offset, whence);
     }
+    if (at >= 0)
+        mark_after_seek(f, fd);
+    pthread_mutex_unlock(&f->lock);
     file_put(f);
     return at;
 }

@@ -5,6 +5,9 @@
 #include "posix/begin.h"
 #include "posix/file_lock.h"
 #include "posix/follow.h"
+#include "posix/internal.h"
+#include "posix/library.h"
+#include "posix/mark.h"
 #include "posix/next.h"
 #include "posix/particles.h"
 #include "posix/placeholder.h"
@@ -20,12 +23,15 @@ static int open_inside(const struct route *r, int flags, mode_t mode)
     return error == 0 ? fd : posix_result(error);
 }
 
-static int open_call(int folder, const char *path, int flags, mode_t mode)
+/* `from` is where the call returns to. */
+static int open_call(int folder, const char *path, int flags, mode_t mode, const void *from)
 {
     int fd, has_last = !(flags & O_NOFOLLOW) && (flags & (O_CREAT | O_EXCL)) != (O_CREAT | O_EXCL);
     struct route r;
 
     posix_begin();
+    if (library_is_caller(from))
+        return internal_keep(next.openat(folder, path, flags, mode));
     route_find(&r, folder, path);
     do
         fd = r.mount ? open_inside(&r, flags, mode) : next.openat(r.folder, r.path, flags, mode);
@@ -46,39 +52,41 @@ static int open_call(int folder, const char *path, int flags, mode_t mode)
 CALL int open(const char *path, int flags, ...)
 {
     OPEN_MODE(flags, mode)
-    return open_call(AT_FDCWD, path, flags, mode);
+    return open_call(AT_FDCWD, path, flags, mode, __builtin_return_address(0));
 }
 CALL_ALIAS(open64, open);
 
 CALL int openat(int folder, const char *path, int flags, ...)
 {
     OPEN_MODE(flags, mode)
-    return open_call(folder, path, flags, mode);
+    return open_call(folder, path, flags, mode, __builtin_return_address(0));
 }
 CALL_ALIAS(openat64, openat);
 
 CALL int creat(const char *path, mode_t mode)
 {
-    return open_call(AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC, mode);
+    return open_call(AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC, mode, __builtin_return_address(0));
 }
 CALL_ALIAS(creat64, creat);
 
 /* What programs that were built with _FORTIFY_SOURCE call if the flags are not known to the compiler. */
 CALL int __open_2(const char *path, int flags)
 {
-    return open_call(AT_FDCWD, path, flags, 0);
+    return open_call(AT_FDCWD, path, flags, 0, __builtin_return_address(0));
 }
 CALL_ALIAS(__open64_2, __open_2);
 
 CALL int __openat_2(int folder, const char *path, int flags)
 {
-    return open_call(folder, path, flags, 0);
+    return open_call(folder, path, flags, 0, __builtin_return_address(0));
 }
 CALL_ALIAS(__openat64_2, __openat_2);
 
 CALL int close(int fd)
 {
     posix_begin();
+    if (internal_is(fd))
+        return library_is_caller(__builtin_return_address(0)) ? internal_close(fd) : posix_result(EBADF);
     int error = file_forget(fd);
     int result = placeholder_is(fd) ? posix_result(placeholder_close(fd)) : next.close(fd);
 
@@ -87,12 +95,25 @@ CALL int close(int fd)
 
 /* ---- Copies ---- */
 
+/* The C library writes to these by itself. */
+static int share_standard(struct file *f, int fd)
+{
+    if (fd > STDERR_FILENO)
+        return 0;
+    pthread_mutex_lock(&f->lock);
+    int error = mark_begin(f, fd);
+    pthread_mutex_unlock(&f->lock);
+    return error;
+}
+
 /* A descriptor is a copy of another by now. */
 static int note_copy(int from, int to)
 {
     struct file *f = to >= 0 ? file_get(from) : NULL;
     int error = f ? file_set(f, to) : 0;
 
+    if (f && error == 0)
+        error = share_standard(f, to);
     file_put(f);
     if (error == 0)
         return to;
@@ -106,9 +127,11 @@ CALL int dup(int fd)
     return note_copy(fd, next.dup(fd));
 }
 
-static int dup_to(int from, int to, int flags)
+static int dup_to(int from, int to, int flags, const void *caller)
 {
     posix_begin();
+    if (internal_is(to) && !library_is_caller(caller))
+        return posix_result(EBUSY);
     if (from == to)
         return next.dup3(from, to, flags);
     if (!file_is_ours(from) && !file_is_ours(to)) {
@@ -126,12 +149,12 @@ static int dup_to(int from, int to, int flags)
 CALL int dup2(int from, int to)
 {
     posix_begin();
-    return from == to ? next.dup2(from, to) : dup_to(from, to, 0);
+    return from == to ? next.dup2(from, to) : dup_to(from, to, 0, __builtin_return_address(0));
 }
 
 CALL int dup3(int from, int to, int flags)
 {
-    return dup_to(from, to, flags);
+    return dup_to(from, to, flags, __builtin_return_address(0));
 }
 
 /* What was written until now is put where it is, what follows at the end; or the other way round. */
@@ -201,7 +224,7 @@ CALL int close_range(unsigned first, unsigned last, int flags)
         file_forget_range(first, last);
         placeholder_forget_range(first, last);
     }
-    return next.close_range(first, last, flags);
+    return internal_close_others(first, last, flags);
 }
 
 CALL void closefrom(int first)
@@ -209,5 +232,5 @@ CALL void closefrom(int first)
     posix_begin();
     file_forget_range(first < 0 ? 0 : (unsigned)first, UINT_MAX);
     placeholder_forget_range(first < 0 ? 0 : (unsigned)first, UINT_MAX);
-    next.closefrom(first);
+    internal_close_others(first < 0 ? 0 : (unsigned)first, UINT_MAX, 0);
 }

@@ -120,3 +120,48 @@ int file_each(int (*fn)(struct file *f, int fd, void *arg), void *arg)
     }
     return first;
 }
+
+/* ---- Fork ---- */
+
+static int hold_file(struct file *f, int fd, void *arg)
+{
+    (void)fd;
+    (void)arg;
+    if (f->is_held)
+        return 0;
+    pthread_mutex_lock(&f->lock);
+    f->is_held = 1;
+    atomic_fetch_add(&f->users, 1);
+    return 0;
+}
+
+static int release_file(struct file *f, int fd, void *is_child)
+{
+    (void)fd;
+    if (f->is_held) {
+        f->is_held = 0;
+        pthread_mutex_unlock(&f->lock);
+        file_put(f);
+    } else if (*(int *)is_child && pthread_mutex_trylock(&f->lock) != 0) {
+        pthread_mutex_init(&f->lock, NULL);
+    } else if (*(int *)is_child) {
+        pthread_mutex_unlock(&f->lock);
+    }
+    return 0;
+}
+
+void files_hold(void)
+{
+    file_each(hold_file, NULL);
+}
+
+void files_hold_table(void)
+{
+    pthread_mutex_lock(&files.lock);
+}
+
+void files_release(int is_child)
+{
+    pthread_mutex_unlock(&files.lock);
+    file_each(release_file, &is_child);
+}

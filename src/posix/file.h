@@ -9,8 +9,8 @@
 #include "posix/mount.h"
 #include "posix/span.h"
 
-#define FILES_MAX                                                                                                      \
-    (1 << 20) /* descriptors; the kernel's own limit of a process, unless the administrator has raised it */
+/* Descriptors; the kernel's own limit of a process, unless the administrator has raised it. */
+#define FILES_MAX (1 << 20)
 
 enum file_kind {
     FILE_TREE,    /* a file of a namespace, or something that was opened with O_PATH */
@@ -31,9 +31,12 @@ struct file {
     pthread_mutex_t lock;
     int has_all; /* the memfd has all bytes of the file */
     int is_removed;
+    int is_held;        /* for a fork */
     struct spans dirty; /* what is only in the memfd */
     uint64_t cut;       /* the file was truncated to this since it was last committed; UINT64_MAX: it was not */
-    int is_unbounded;   /* bytes may have been written without this library: all are dirty */
+    int is_unbounded;   /* bytes may have been written anywhere without this library: all are dirty */
+    int is_shared;      /* others write to it, too: see mark.h */
+    uint64_t mark;
     deltafs_namespace_file *reader; /* of a file whose memfd has not all; with the lock of the tree */
     void *record;                   /* of a particle that is being written; NULL: it is read */
     int is_mapped;                  /* so the memfd keeps its bytes */
@@ -64,5 +67,11 @@ int file_forget(int fd);
 void file_forget_range(unsigned first, unsigned last);
 /* Call `fn` for each descriptor that is an open file, and return the first error. */
 int file_each(int (*fn)(struct file *f, int fd, void *arg), void *arg);
+
+/* Around a fork: hold the locks of the files, then that of the table, since a child has only the thread that forks, and
+ * could not release those of others. A file that another thread has opened in between is free in the child. */
+void files_hold(void);
+void files_hold_table(void);
+void files_release(int is_child);
 
 #endif

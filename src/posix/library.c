@@ -1,5 +1,6 @@
 #include "posix/library.h"
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +10,29 @@
 #define LIBRARY_NAME "libdeltafs.so.0" /* beside this library */
 
 static struct library functions;
+static struct {
+    uintptr_t from, to; /* its addresses */
+} range;
+
+int library_is_caller(const void *from)
+{
+    return (uintptr_t)from >= range.from && (uintptr_t)from < range.to;
+}
+
+static int find_range(struct dl_phdr_info *o, size_t size, void *address)
+{
+    uintptr_t end = 0;
+
+    (void)size;
+    for (size_t i = 0; i < o->dlpi_phnum; i++)
+        if (o->dlpi_phdr[i].p_type == PT_LOAD)
+            end = o->dlpi_addr + o->dlpi_phdr[i].p_vaddr + o->dlpi_phdr[i].p_memsz;
+    if ((uintptr_t)address < o->dlpi_addr || (uintptr_t)address >= end)
+        return 0;
+    range.from = o->dlpi_addr;
+    range.to = end;
+    return 1;
+}
 
 static void fail(void)
 {
@@ -39,6 +63,7 @@ static void load(void)
         fail();
     LIBRARY_FUNCTIONS(LIBRARY_FIND)
 #undef LIBRARY_FIND
+    dl_iterate_phdr(find_range, (void *)functions.deltafs_errmsg);
 }
 
 const struct library *library(void)

@@ -69,6 +69,9 @@ const struct library *library(void);
 /* The path of a file beside this library. Returns whether it is short enough. */
 int library_path(const char *name, char out[static PATH_MAX]);
 
+/* Whether a function was called by libdeltafs: `from` is where it returns to. */
+int library_is_caller(const void *from);
+
 #define deltafs_append_bytes(...)             library()->deltafs_append_bytes(__VA_ARGS__)
 #define deltafs_append_many(...)              library()->deltafs_append_many(__VA_ARGS__)
 #define deltafs_close(...)                    library()->deltafs_close(__VA_ARGS__)

@@ -8,6 +8,7 @@
 #include <fts.h>
 #include <ftw.h>
 #include <glob.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -78,7 +79,6 @@
     X(int, dup3, (int, int, int))                                                                                      \
     X(int, fcntl, (int, int, ...))                                                                                     \
     X(int, close_range, (unsigned, unsigned, int))                                                                     \
-    X(void, closefrom, (int))                                                                                          \
     X(ssize_t, read, (int, void *, size_t))                                                                            \
     X(ssize_t, pread, (int, void *, size_t, off_t))                                                                    \
     X(ssize_t, readv, (int, const struct iovec *, int))                                                                \
@@ -122,6 +122,27 @@
     X(FILE *, freopen, (const char *, const char *, FILE *))                                                           \
     X(int, fclose, (FILE *))                                                                                           \
     X(int, vdprintf, (int, const char *, va_list))                                                                     \
+    X(int, execve, (const char *, char *const *, char *const *))                                                       \
+    X(int, execveat, (int, const char *, char *const *, char *const *, int))                                           \
+    X(int, posix_spawn,                                                                                                \
+      (pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *, char *const *,            \
+       char *const *))                                                                                                 \
+    X(int, posix_spawnp,                                                                                               \
+      (pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *, char *const *,            \
+       char *const *))                                                                                                 \
+    X(int, posix_spawn_file_actions_destroy, (posix_spawn_file_actions_t *))                                           \
+    X(int, posix_spawn_file_actions_addopen, (posix_spawn_file_actions_t *, int, const char *, int, mode_t))           \
+    X(int, posix_spawn_file_actions_addclose, (posix_spawn_file_actions_t *, int))                                     \
+    X(int, posix_spawn_file_actions_adddup2, (posix_spawn_file_actions_t *, int, int))                                 \
+    X(int, posix_spawn_file_actions_addchdir_np, (posix_spawn_file_actions_t *, const char *))                         \
+    X(int, posix_spawn_file_actions_addfchdir_np, (posix_spawn_file_actions_t *, int))                                 \
+    X(int, posix_spawn_file_actions_addclosefrom_np, (posix_spawn_file_actions_t *, int))                              \
+    X(int, posix_spawn_file_actions_addtcsetpgrp_np, (posix_spawn_file_actions_t *, int))                              \
+    X(FILE *, popen, (const char *, const char *))                                                                     \
+    X(int, pclose, (FILE *))                                                                                           \
+    X(int, system, (const char *))                                                                                     \
+    X(int, daemon, (int, int))                                                                                         \
+    X(void *, dlopen, (const char *, int))                                                                             \
     X(void, _exit, (int))
 
 struct next {

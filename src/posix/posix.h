@@ -7,6 +7,10 @@
  *     next.c       the functions of the C library that are behind those of this one; library.c: those of libdeltafs
  *     file.c       which descriptors are open files of a mount, and what was written to them
  *     posix_tree.c the namespaces: a handle of each, which processes of a run take turns to change
+ *     mark.c       bytes that are written to a descriptor without this library
+ *     internal.c   descriptors of DeltaFS itself, which programs must not close
+ *     handover.c   what the next program gets to know: inherited descriptors, the working directory
+ *     program.c    programs and libraries that are files of a mount
  *     particles.c  the directories of particles
  *     call_*.c     the functions that programs call instead of those of the C library, by what they are about
  *

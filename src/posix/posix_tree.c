@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
+#include "posix/internal.h"
+#include "posix/mark.h"
 #include "posix/next.h"
 #include "posix/span.h"
 
@@ -100,6 +102,7 @@ static int run_open(struct tree *t)
     t->run = next.openat(AT_FDCWD, path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (t->run < 0)
         t->run = next.openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    t->run = internal_keep(t->run);
     return 0; /* without it, others change nothing */
 }
 
@@ -276,6 +279,29 @@ static int put_span(struct tree *t, int fd, deltafs_namespace_file *to, struct s
     return status;
 }
 
+/* The same of a memfd that other processes write to, too. Holes are what one of them has published and freed. The memfd
+ * is opened again, to have an offset of its own. */
+static int put_data(struct tree *t, int fd, deltafs_namespace_file *to, struct span s)
+{
+    char path[64];
+    int status = DELTAFS_OK;
+
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    int own = next.openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOATIME);
+    if (own < 0)
+        return put_span(t, fd, to, s);
+    while (status == DELTAFS_OK && s.from < s.to) {
+        off_t from = next.lseek(own, (off_t)s.from, SEEK_DATA);
+        off_t end = from < 0 ? -1 : next.lseek(own, from, SEEK_HOLE);
+        if (end < 0 || (uint64_t)from >= s.to)
+            break;
+        s.from = (uint64_t)end;
+        status = put_span(t, own, to, (struct span){(uint64_t)from, s.from < s.to ? s.from : s.to});
+    }
+    next.close(own);
+    return status;
+}
+
 /* Bring the file to the state of the memfd, where this process has changed it. */
 static int put_changes(struct file *f, int fd, deltafs_namespace_file *to)
 {
@@ -290,7 +316,7 @@ static int put_changes(struct file *f, int fd, deltafs_namespace_file *to)
     if (status == DELTAFS_OK && f->is_unbounded)
         status = put_span(f->mount->tree, fd, to, (struct span){0, (uint64_t)now.st_size});
     for (size_t i = 0; i < f->dirty.count && status == DELTAFS_OK; i++)
-        status = put_span(f->mount->tree, fd, to, f->dirty.span[i]);
+        status = (f->is_shared ? put_data : put_span)(f->mount->tree, fd, to, f->dirty.span[i]);
     if (status == DELTAFS_OK && f->cut != UINT64_MAX && (uint64_t)now.st_size > s.size)
         status = deltafs_namespace_file_truncate(to, (uint64_t)now.st_size);
     if (status == DELTAFS_OK)
@@ -317,9 +343,15 @@ static int open_again(struct file *f, deltafs_namespace *ns, deltafs_namespace_f
     return status;
 }
 
-static int has_changes(const struct file *f)
+static int has_changes(struct file *f, int fd)
 {
-    return f->kind == FILE_TREE && (f->dirty.count > 0 || f->cut != UINT64_MAX || f->is_unbounded);
+    struct span unseen;
+
+    if (f->kind != FILE_TREE || f->is_removed)
+        return 0;
+    if (f->is_unbounded || f->cut != UINT64_MAX || (f->dirty.count > 0 && !(f->is_shared && f->flags & O_APPEND)))
+        return 1;
+    return mark_find(f, fd, &unseen) != 0 || unseen.from < unseen.to;
 }
 
 /* What is in shared mappings may have been changed. */
@@ -335,61 +367,90 @@ static int note_mapped(struct file *f, int fd)
     return f->mapped.from < end ? spans_add(&f->dirty, f->mapped.from, end) : 0;
 }
 
-int file_publish(struct file *f, int fd)
+/* With the lock of the tree. */
+static int put_file(struct file *f, int fd, deltafs_namespace *ns, struct span *unseen)
 {
-    struct tree *t = f->mount->tree;
     deltafs_namespace_file *to = NULL;
-    deltafs_namespace *ns;
 
-    int error = note_mapped(f, fd);
-    if (error != 0 || !has_changes(f) || f->is_removed)
-        return error;
-    error = tree_begin(t, 1, &ns);
-    if (error != 0)
-        return error;
+    if (mark_collect(f, fd, unseen) != 0)
+        return DELTAFS_ERR_IO;
     int status = open_again(f, ns, &to);
     if (status == DELTAFS_OK && to)
         status = put_changes(f, fd, to);
     int closed = deltafs_namespace_file_close(to);
     f->is_removed = !to;
-    error = tree_end(t, status == DELTAFS_OK ? closed : status);
-    if (error == 0) {
+    status = status == DELTAFS_OK ? closed : status;
+    if (status == DELTAFS_OK && unseen->from < unseen->to && mark_set(f, fd, unseen->to) != 0)
+        status = DELTAFS_ERR_IO;
+    return status;
+}
+
+static int free_span(int fd, struct span s)
+{
+    const uint64_t page = 4096;
+    uint64_t from = (s.from + page - 1) / page * page, to = s.to / page * page;
+
+    if (from >= to)
+        return 0;
+    return next.fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)from, (off_t)(to - from)) ? errno : 0;
+}
+
+/* What is in the namespace need not be in memory. But if others have the descriptor, they must not read it from there,
+ * and what they have written since must stay. */
+static int free_memory(struct file *f, int fd)
+{
+    struct stat now;
+    int error = 0;
+
+    if (f->is_mapped || (f->is_shared && (f->flags & O_ACCMODE) != O_WRONLY))
+        return 0;
+    if (!f->is_shared)
+        error = next.fstat(fd, &now) == 0 ? free_span(fd, (struct span){0, (uint64_t)now.st_size}) : errno;
+    for (size_t i = 0; f->is_shared && i < f->dirty.count && error == 0; i++)
+        error = free_span(fd, f->dirty.span[i]);
+    f->has_all = f->has_all && error != 0;
+    return error;
+}
+
+int file_publish(struct file *f, int fd)
+{
+    struct tree *t = f->mount->tree;
+    struct span unseen = {0, 0};
+    deltafs_namespace *ns;
+    int error = note_mapped(f, fd);
+
+    if (error == 0 && has_changes(f, fd)) {
+        error = tree_begin(t, 1, &ns);
+        if (error != 0)
+            return error;
+        error = tree_end(t, put_file(f, fd, ns, &unseen));
+        if (error != 0 && unseen.from < unseen.to)
+            mark_set(f, fd, unseen.from);
+    }
+    if (error == 0 && f->dirty.bytes >= DIRTY_MAX && !f->is_removed)
+        error = free_memory(f, fd);
+    if (error == 0 && !f->is_removed) {
         spans_clear(&f->dirty);
         f->cut = UINT64_MAX;
     }
     return error;
 }
 
-/* What is in the namespace need not be in memory. */
-static int free_memory(struct file *f, int fd)
-{
-    struct stat now;
-
-    if (f->is_mapped)
-        return 0;
-    if (next.fstat(fd, &now) != 0 ||
-        next.fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, now.st_size) != 0)
-        return errno;
-    f->has_all = 0;
-    return 0;
-}
-
 int file_note_written(struct file *f, int fd, uint64_t from, uint64_t to)
 {
     int error = spans_add(&f->dirty, from, to);
 
-    if (error != 0 || f->dirty.bytes < DIRTY_MAX || f->is_removed)
-        return error;
-    error = file_publish(f, fd);
-    return error == 0 ? free_memory(f, fd) : error;
+    return error == 0 && f->dirty.bytes >= DIRTY_MAX ? file_publish(f, fd) : error;
 }
 
 int file_note_truncated(struct file *f, int fd, uint64_t size)
 {
-    (void)fd;
+    struct span unseen;
+    int error = mark_find(f, fd, &unseen);
+
     spans_cut(&f->dirty, size);
     f->cut = size < f->cut ? size : f->cut;
-    return 0;
+    return error == 0 && f->is_shared && unseen.from >= size ? mark_set(f, fd, size) : error;
 }
 
 /* ---- Reading ---- */
@@ -425,7 +486,7 @@ ssize_t file_read_at(struct file *f, int fd, void *bytes, size_t size, uint64_t 
     struct stat now;
     size_t done = 0;
 
-    if (next.fstat(fd, &now) != 0)
+    if (next.fstat(fd, &now) != 0 || posix_result(mark_before_seek(f, fd)) != 0)
         return -1;
     uint64_t left = (uint64_t)now.st_size > at ? (uint64_t)now.st_size - at : 0;
     size = size < left ? size : (size_t)left;
@@ -508,6 +569,11 @@ static int close_file(struct file *f, int fd)
         pthread_mutex_unlock(&f->mount->tree->lock);
     }
     return error;
+}
+
+void tree_take_over(struct file *f)
+{
+    f->close = close_file;
 }
 
 static int make_descriptor(struct file *f, int *fd)
@@ -624,7 +690,7 @@ int tree_open(struct mount *m, const char *path, int flags, mode_t mode, int *fd
     int error = file_create(FILE_TREE, m, strdup(path), flags, &f);
     if (error != 0)
         return error;
-    f->close = close_file;
+    tree_take_over(f);
     error = make_descriptor(f, fd);
     if (error == 0 && !(flags & (O_PATH | O_DIRECTORY)))
         error = publish_open(m, path);
@@ -637,6 +703,8 @@ int tree_open(struct mount *m, const char *path, int flags, mode_t mode, int *fd
         error = ENOTDIR;
     if (error == 0)
         error = file_set(f, *fd);
+    if (error == 0 && *fd <= STDERR_FILENO)
+        error = mark_begin(f, *fd);
     file_put(f);
     if (error != 0 && *fd >= 0)
         next.close(*fd);
@@ -733,22 +801,40 @@ static void tree_forget(struct tree *t)
     t->ns = NULL;
     t->is_broken = 0;
     if (t->run >= 0)
-        next.close(t->run); /* its lock would be the parent's */
+        internal_close(t->run); /* its lock would be the parent's */
     t->run = -1;
     tree_release(t);
 }
 
+static pthread_mutex_t forking = PTHREAD_MUTEX_INITIALIZER; /* one thread at a time */
+
+/* A child may write to what it inherits, or the program that it executes, also by another descriptor. */
+static int share(struct file *f, int fd, void *arg)
+{
+    (void)arg;
+    pthread_mutex_lock(&f->lock);
+    int error = mark_begin(f, fd);
+    pthread_mutex_unlock(&f->lock);
+    return error;
+}
+
 void trees_before_fork(void)
 {
+    pthread_mutex_lock(&forking);
     trees_commit();
+    file_each(share, NULL);
+    files_hold();
     each_tree(tree_hold);
+    files_hold_table();
 }
 
 void trees_after_fork(int is_child)
 {
+    files_release(is_child);
     if (is_child)
         file_each(drop_reader, NULL);
     each_tree(is_child ? tree_forget : tree_release);
+    pthread_mutex_unlock(&forking);
 }
 
 static void tree_finish(struct tree *t)

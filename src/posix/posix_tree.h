@@ -27,6 +27,9 @@ int tree_open(struct mount *m, const char *path, int flags, mode_t mode, int *fd
 int tree_stat(struct mount *m, const char *path, int flags, struct stat *out);
 int file_stat(struct file *f, int fd, struct stat *out);
 
+/* Make a file that was handed over, and has its attributes, one of a namespace. */
+void tree_take_over(struct file *f);
+
 /* Note that bytes were written, or that the file has another size. With its lock. */
 int file_note_written(struct file *f, int fd, uint64_t from, uint64_t to);
 int file_note_truncated(struct file *f, int fd, uint64_t size);
