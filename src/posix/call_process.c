@@ -22,16 +22,19 @@ static void before_fork(void)
 {
     trees_before_fork();
     particles_before_fork();
+    files_hold_table();
 }
 
 static void after_fork(void)
 {
+    files_release(0);
     particles_after_fork(0);
     trees_after_fork(0);
 }
 
 static void after_fork_in_child(void)
 {
+    files_release(1);
     job_forget();
     particles_after_fork(1);
     trees_after_fork(1);

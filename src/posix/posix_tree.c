@@ -825,12 +825,10 @@ void trees_before_fork(void)
     file_each(share, NULL);
     files_hold();
     each_tree(tree_hold);
-    files_hold_table();
 }
 
 void trees_after_fork(int is_child)
 {
-    files_release(is_child);
     if (is_child)
         file_each(drop_reader, NULL);
     each_tree(is_child ? tree_forget : tree_release);
