@@ -204,10 +204,12 @@ static void take_folder(const char *value)
 
 static void find_library(void)
 {
-    Dl_info here;
+    char folder[PATH_MAX] = "";
+    Dl_info here = {.dli_fname = ""};
 
-    if (!dladdr((void *)&kept, &here) || !realpath(here.dli_fname, kept.library))
-        kept.library[0] = '\0';
+    dladdr((void *)&kept, &here);
+    int is_whole = *here.dli_fname == '/' || !next.getcwd(folder, sizeof folder);
+    snprintf(kept.library, sizeof kept.library, "%s%s%s", folder, is_whole ? "" : "/", here.dli_fname);
 }
 
 /* Whether LD_PRELOAD has this library. */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "posix/file.h"
+#include "posix/follow.h"
 #include "posix/next.h"
 #include "posix/route.h"
 
@@ -150,12 +151,18 @@ static int execute_copy(const char *path, char *const arguments[], char *const e
     return posix_result(error);
 }
 
-/* A file of a mount. */
+static int execute_outside(int folder, const char *path, char *const arguments[], char *const environment[], int flags,
+                           int depth);
+
+/* A file of a mount, or one of the system that a link of a mount leads to. */
 static int execute_inside(const char *path, char *const arguments[], char *const environment[], int depth)
 {
+    char real[PATH_MAX];
     struct script s;
     struct stat st;
 
+    if (follow_path(AT_FDCWD, path, real) == 0 && !program_is_inside(real))
+        return execute_outside(AT_FDCWD, real, arguments, environment, 0, depth);
     if (stat(path, &st) != 0)
         return -1;
     if (!S_ISREG(st.st_mode) || !(st.st_mode & 0111))
@@ -164,20 +171,23 @@ static int execute_inside(const char *path, char *const arguments[], char *const
                                  : execute_copy(path, arguments, environment);
 }
 
-/* A file that the kernel finds; its interpreter may be in a mount. */
+/* A file that the kernel finds; its interpreter may be in a mount, or it is a link that leads there. */
 static int execute_outside(int folder, const char *path, char *const arguments[], char *const environment[], int flags,
                            int depth)
 {
+    char real[PATH_MAX];
     struct script s;
-    struct route r;
 
     if (folder == AT_FDCWD && flags == 0)
         next.execve(path, arguments, environment);
     else
         next.execveat(folder, path, arguments, environment, flags);
     int error = errno;
-    if (error == ENOENT && folder == AT_FDCWD && flags == 0 && script_read(&s, path) &&
-        route_find(&r, AT_FDCWD, s.interpreter))
+    if (error != ENOENT || folder != AT_FDCWD || flags != 0 || follow_path(AT_FDCWD, path, real) != 0)
+        return posix_result(error);
+    if (program_is_inside(real))
+        return execute_inside(real, arguments, environment, depth);
+    if (script_read(&s, real) && (follow_path(AT_FDCWD, s.interpreter, real) == 0 && program_is_inside(real)))
         return execute_script(path, &s, arguments, environment, depth);
     return posix_result(error);
 }

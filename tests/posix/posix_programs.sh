@@ -48,6 +48,10 @@ sed -i 's,^/mounted/args: 3: two words,/mounted/args: 3: two words,' out
 same out wanted "programs in a mount"
 m sh -c "./outside x" >out || fail "a script whose interpreter is in a mount"
 stdout_has "/mounted/args: 3: two words"
+ln -s /mounted/args link
+m sh -c 'ln -s /bin/echo /mounted/echo && /mounted/echo by a link && ./link x' >out 2>&1
+stdout_has "by a link"
+stdout_has "/args: 1: x"
 m sh -c /mounted/denied 2>/dev/null
 [ $? -eq 126 ] || [ $? -eq 127 ] || fail "a program without a bit to execute it"
 
