@@ -652,8 +652,7 @@ static int open_once(struct file *f, mode_t mode, int is_change, int *fd)
 
 static int count_changed(struct file *f, int fd, void *count)
 {
-    (void)fd;
-    *(int *)count += has_changes(f);
+    *(int *)count += has_changes(f, fd);
     return 0;
 }
 
