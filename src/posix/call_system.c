@@ -1,12 +1,16 @@
-/* What a file system tells of itself, and what mounts refuse: special files, watches, and handles. */
+/* What a file system tells of itself, and what mounts refuse: special files, sockets, watches, and handles. */
 #include <errno.h>
 #include <linux/magic.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/socket.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
+#include <sys/un.h>
 #include "posix/begin.h"
+#include "posix/follow.h"
 #include "posix/next.h"
 #include "posix/posix_tree.h"
 #include "posix/route.h"
@@ -44,13 +48,9 @@ static int tell_system(const struct mount *m, struct statfs *out)
 /* The mount that a path leads to; NULL: none, or *error is that of its attributes. */
 static const struct mount *mount_at(const char *path, struct route *r, int *error)
 {
-    struct stat st;
-
     posix_begin();
-    *error = 0;
-    if (!route_find(r, AT_FDCWD, path))
-        return NULL;
-    *error = stat(path, &st) == 0 ? 0 : errno;
+    *error = follow_find(r, AT_FDCWD, path);
+    *error = r->mount ? *error : 0; /* the kernel says it */
     return *error == 0 ? r->mount : NULL;
 }
 
@@ -192,6 +192,23 @@ CALL int inotify_add_watch(int fd, const char *path, uint32_t mask)
 
     posix_begin();
     return route_find(&r, AT_FDCWD, path) ? posix_result(ENOSPC) : next.inotify_add_watch(fd, r.path, mask);
+}
+
+/* Sockets with a path are files. The kernel would create one that is not in the mount. */
+CALL int bind(int fd, const struct sockaddr *address, socklen_t size)
+{
+    const struct sockaddr_un *local = (const void *)address;
+    size_t n = address && size > offsetof(struct sockaddr_un, sun_path) && size <= sizeof *local &&
+                       address->sa_family == AF_UNIX
+                   ? size - offsetof(struct sockaddr_un, sun_path)
+                   : 0;
+    char path[sizeof local->sun_path + 1];
+    struct route r;
+
+    posix_begin();
+    memcpy(path, n > 0 ? local->sun_path : "", n);
+    path[n] = '\0';
+    return *path && route_find(&r, AT_FDCWD, path) ? posix_result(EPERM) : next.bind(fd, address, size);
 }
 
 CALL int name_to_handle_at(int folder, const char *path, struct file_handle *handle, int *mount, int flags)

@@ -3,20 +3,22 @@
 #include <sys/xattr.h>
 #include "posix/begin.h"
 #include "posix/file.h"
+#include "posix/follow.h"
 #include "posix/next.h"
-#include "posix/route.h"
 
-/* Whether a path leads into a mount. Then *result is that of a call that needs attributes. */
-static int is_inside(const char *path, int flags, int *result)
+/* What a call says that needs attributes of a path in a mount. */
+static int refuse(const struct route *r, int flags)
 {
-    struct route r;
     struct stat st;
+    int error = inside_stat(r->mount, r->path, flags, &st);
 
-    posix_begin();
-    if (!route_find(&r, AT_FDCWD, path))
-        return 0;
-    *result = fstatat(AT_FDCWD, path, &st, flags) == 0 ? posix_result(ENOTSUP) : -1;
-    return 1;
+    return posix_result(error != 0 ? error : ENOTSUP);
+}
+
+/* Their list is empty. */
+static int list_none(const struct route *r, int flags)
+{
+    return refuse(r, flags) != 0 && errno == ENOTSUP ? 0 : -1;
 }
 
 static int is_descriptor_inside(int fd)
@@ -27,16 +29,28 @@ static int is_descriptor_inside(int fd)
 
 CALL ssize_t getxattr(const char *path, const char *name, void *value, size_t size)
 {
-    int result;
+    struct route r;
+    ssize_t result;
 
-    return is_inside(path, 0, &result) ? result : next.getxattr(path, name, value, size);
+    posix_begin();
+    route_find(&r, AT_FDCWD, path);
+    do
+        result = r.mount ? refuse(&r, 0) : next.getxattr(r.path, name, value, size);
+    while (result < 0 && follow_route(&r, 1));
+    return result;
 }
 
 CALL ssize_t lgetxattr(const char *path, const char *name, void *value, size_t size)
 {
-    int result;
+    struct route r;
+    ssize_t result;
 
-    return is_inside(path, AT_SYMLINK_NOFOLLOW, &result) ? result : next.lgetxattr(path, name, value, size);
+    posix_begin();
+    route_find(&r, AT_FDCWD, path);
+    do
+        result = r.mount ? refuse(&r, AT_SYMLINK_NOFOLLOW) : next.lgetxattr(r.path, name, value, size);
+    while (result < 0 && follow_route(&r, 0));
+    return result;
 }
 
 CALL ssize_t fgetxattr(int fd, const char *name, void *value, size_t size)
@@ -46,16 +60,28 @@ CALL ssize_t fgetxattr(int fd, const char *name, void *value, size_t size)
 
 CALL int setxattr(const char *path, const char *name, const void *value, size_t size, int flags)
 {
+    struct route r;
     int result;
 
-    return is_inside(path, 0, &result) ? result : next.setxattr(path, name, value, size, flags);
+    posix_begin();
+    route_find(&r, AT_FDCWD, path);
+    do
+        result = r.mount ? refuse(&r, 0) : next.setxattr(r.path, name, value, size, flags);
+    while (result < 0 && follow_route(&r, 1));
+    return result;
 }
 
 CALL int lsetxattr(const char *path, const char *name, const void *value, size_t size, int flags)
 {
+    struct route r;
     int result;
 
-    return is_inside(path, AT_SYMLINK_NOFOLLOW, &result) ? result : next.lsetxattr(path, name, value, size, flags);
+    posix_begin();
+    route_find(&r, AT_FDCWD, path);
+    do
+        result = r.mount ? refuse(&r, AT_SYMLINK_NOFOLLOW) : next.lsetxattr(r.path, name, value, size, flags);
+    while (result < 0 && follow_route(&r, 0));
+    return result;
 }
 
 CALL int fsetxattr(int fd, const char *name, const void *value, size_t size, int flags)
@@ -65,16 +91,28 @@ CALL int fsetxattr(int fd, const char *name, const void *value, size_t size, int
 
 CALL int removexattr(const char *path, const char *name)
 {
+    struct route r;
     int result;
 
-    return is_inside(path, 0, &result) ? result : next.removexattr(path, name);
+    posix_begin();
+    route_find(&r, AT_FDCWD, path);
+    do
+        result = r.mount ? refuse(&r, 0) : next.removexattr(r.path, name);
+    while (result < 0 && follow_route(&r, 1));
+    return result;
 }
 
 CALL int lremovexattr(const char *path, const char *name)
 {
+    struct route r;
     int result;
 
-    return is_inside(path, AT_SYMLINK_NOFOLLOW, &result) ? result : next.lremovexattr(path, name);
+    posix_begin();
+    route_find(&r, AT_FDCWD, path);
+    do
+        result = r.mount ? refuse(&r, AT_SYMLINK_NOFOLLOW) : next.lremovexattr(r.path, name);
+    while (result < 0 && follow_route(&r, 0));
+    return result;
 }
 
 CALL int fremovexattr(int fd, const char *name)
@@ -82,24 +120,30 @@ CALL int fremovexattr(int fd, const char *name)
     return is_descriptor_inside(fd) ? posix_result(ENOTSUP) : next.fremovexattr(fd, name);
 }
 
-/* The list of them is empty. */
-static ssize_t none(int result)
-{
-    return result != 0 && errno == ENOTSUP ? 0 : result;
-}
-
 CALL ssize_t listxattr(const char *path, char *list, size_t size)
 {
-    int result;
+    struct route r;
+    ssize_t result;
 
-    return is_inside(path, 0, &result) ? none(result) : next.listxattr(path, list, size);
+    posix_begin();
+    route_find(&r, AT_FDCWD, path);
+    do
+        result = r.mount ? list_none(&r, 0) : next.listxattr(r.path, list, size);
+    while (result < 0 && follow_route(&r, 1));
+    return result;
 }
 
 CALL ssize_t llistxattr(const char *path, char *list, size_t size)
 {
-    int result;
+    struct route r;
+    ssize_t result;
 
-    return is_inside(path, AT_SYMLINK_NOFOLLOW, &result) ? none(result) : next.llistxattr(path, list, size);
+    posix_begin();
+    route_find(&r, AT_FDCWD, path);
+    do
+        result = r.mount ? list_none(&r, AT_SYMLINK_NOFOLLOW) : next.llistxattr(r.path, list, size);
+    while (result < 0 && follow_route(&r, 0));
+    return result;
 }
 
 CALL ssize_t flistxattr(int fd, char *list, size_t size)

@@ -299,3 +299,16 @@ int follow_route(struct route *r, int has_last)
     errno = r->mount && walked != 0 ? walked : error;
     return is_again;
 }
+
+int follow_find(struct route *r, int folder, const char *path)
+{
+    struct stat st;
+    int result;
+
+    route_find(r, folder, path);
+    do
+        result =
+            r->mount ? posix_result(inside_stat(r->mount, r->path, 0, &st)) : next.fstatat(r->folder, r->path, &st, 0);
+    while (result != 0 && follow_route(r, 1));
+    return result == 0 ? 0 : errno;
+}

@@ -19,6 +19,10 @@ int inside_readlink(const struct mount *m, const char *path, char *target, size_
  * there. Returns an error number. */
 int follow_path(int folder, const char *path, char out[static PATH_MAX]);
 
+/* As route_find, and through such links, for calls that are rare: it looks whether something is there. Returns an error
+ * number. */
+int follow_find(struct route *r, int folder, const char *path);
+
 /* Whether a call that has failed, with errno, is to be made again, since its path leads elsewhere: *r is changed then.
  * `has_last`: it follows a link that the path ends in, too. errno stays, or says
  * what a namespace cannot know. */

@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
@@ -113,6 +114,7 @@
     X(ssize_t, readlinkat, (int, const char *, char *, size_t))                                                        \
     X(int, unlinkat, (int, const char *, int))                                                                         \
     X(int, renameat2, (int, const char *, int, const char *, unsigned))                                                \
+    X(int, bind, (int, const struct sockaddr *, socklen_t))                                                            \
     X(char *, realpath, (const char *, char *))                                                                        \
     X(int, chdir, (const char *))                                                                                      \
     X(int, fchdir, (int))                                                                                              \

@@ -43,7 +43,8 @@ int route_is_outside(int folder, const char *path)
 struct making {
     struct route *r;
     size_t size;
-    struct mount *mount; /* it has entered */
+    struct mount *mount; /* it is in */
+    int has_entered;     /* it is in one, or was */
     int depth;           /* names below the mount point, less those that ".." takes back */
 };
 
@@ -96,6 +97,7 @@ static int making_go(struct making *k, const char *name, size_t size)
     struct mount *m = mount_of(k->r->room);
     if (m && m->point_size == k->size) {
         k->mount = m;
+        k->has_entered = 1;
         k->size = 0;
         k->depth = 0;
     }
@@ -114,7 +116,7 @@ static int making_go_all(struct making *k, const char *path)
     return error;
 }
 
-/* Go to where a relative path begins. Returns whether that is in a mount, or -1 with errno. */
+/* Go to where a relative path begins. Returns an error number. */
 static int making_begin(struct making *k, int folder)
 {
     char here[PATH_MAX];
@@ -136,8 +138,7 @@ static int making_begin(struct making *k, int folder)
         error = errno;
     }
     file_put(f);
-    errno = error;
-    return error != 0 ? -1 : m != NULL;
+    return error;
 }
 
 int route_find(struct route *r, int folder, const char *path)
@@ -150,10 +151,9 @@ int route_find(struct route *r, int folder, const char *path)
     r->path = path;
     if (route_is_outside(folder, path) || !*path)
         return 0;
-    int was_inside = *path == '/' ? 0 : making_begin(&k, folder);
-    if (was_inside < 0 || making_go_all(&k, path) != 0)
+    if ((*path != '/' && making_begin(&k, folder) != 0) || making_go_all(&k, path) != 0)
         return 0; /* the kernel says the same of it */
-    if (!k.mount && !was_inside)
+    if (!k.has_entered)
         return 0;
     int is_folder = path[strlen(path) - 1] == '/' && k.size > 0;
     if (k.size == 0 || is_folder)

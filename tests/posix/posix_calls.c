@@ -20,10 +20,12 @@
 #include <sys/ipc.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -874,6 +876,18 @@ static void check_other(void)
 }
 
 /* What a mount refuses, which is not what an ordinary folder does. */
+static int bind_socket(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+    strcpy(address.sun_path, path);
+    int result = bind(fd, (const struct sockaddr *)(const void *)&address, sizeof address), error = errno;
+    close(fd);
+    errno = error;
+    return result;
+}
+
 static void check_refused(void)
 {
     struct flock lock = {.l_type = F_WRLCK};
@@ -886,6 +900,7 @@ static void check_refused(void)
 
     say("mkfifo", mkfifo("fifo", 0644));
     say("mknod", mknod("device", S_IFCHR | 0644, 0));
+    say("bind", bind_socket("socket"));
     say("link", link("refused", "hard"));
     say("fcntl", fcntl(fd, F_SETLK, &lock));
     say("lockf", lockf(fd, F_TLOCK, 0));

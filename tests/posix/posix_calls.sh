@@ -24,6 +24,7 @@ cat >wanted <<'END'
 ---- refused
 mkfifo: -1, Operation not permitted
 mknod: -1, Operation not permitted
+bind: -1, Operation not permitted
 link: -1, Operation not permitted
 fcntl: -1, No locks available
 lockf: -1, No locks available

@@ -31,6 +31,7 @@ gives inside "a target that is the path of a mount" 'cat /mounted/a/far'
 gives inside "a folder with such a target" 'cat /mounted/a/folder/folder/near/file'
 gives outside "a target outside" 'cat /mounted/a/out/file'
 gives outside "a relative target outside" 'cat /mounted/a/up/file'
+gives "directory" "what is above a mount point" 'stat -c %F /mounted/..'
 gives "regular file" "attributes through a link" 'stat -L -c %F /mounted/a/out/file'
 gives created "a file that a link to nothing creates" 'echo created >/mounted/a/out_new && cat "$1/folder/new"' - "$real"
 [ "$(cat folder/new)" = created ] || fail "a link to nothing outside has created nothing"
@@ -44,6 +45,8 @@ gives "600 0" "attributes that were set behind links" 'stat -c "%a %Y" /mounted/
 gives inside "a link into a mount" 'cat in_file in/nothing 2>/dev/null || true'
 gives inside "a link to a link into a mount" 'cat again/near/file'
 gives more "a file is created behind a link into a mount" 'echo more >in/more && cat /mounted/a/more && rm in/more'
+
+gives "fuseblk fuseblk $(stat -f -c %T .)" "kinds of file systems" 'echo $(stat -f -c %T again /mounted/a/folder /mounted/a/out)'
 
 # What is not there, and what has no end.
 for f in /mounted/a/loop /mounted/a/loop2 /mounted/a/dangling /mounted/a/nothing in/nothing /mounted/a/b/file/x; do
