@@ -2,6 +2,7 @@
  * do the files and lists that it has open. And what that costs: operations are counted, not timed. */
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "fake_io.h"
 #include "namespace/namespace.h"
@@ -355,6 +356,74 @@ static void layers(void **state)
     check_file(b, "/f", "above");
     close_ns(b);
     close_ns(a);
+}
+
+#define COMMITS 400
+
+/* Commit two files with the same number, again and again; some commits are epochs, or fill the journal. */
+static noreturn void write_numbers(const char *path)
+{
+    deltafs_namespace *ns = open_ns(path, O_RDWR);
+    static char text[100000];
+    deltafs_namespace_file *f;
+
+    for (int i = 1; i <= COMMITS; i++) {
+        snprintf(text, sizeof text, "%d", i);
+        for (int k = 0; k < 2; k++) {
+            CHECK_IS(deltafs_namespace_file_open(ns, k ? "/b" : "/a", O_WRONLY | O_CREAT | O_TRUNC, 0600, &f),
+                     DELTAFS_OK);
+            CHECK_IS(deltafs_namespace_file_write(f, 0, text, i % 3 == 0 ? sizeof text : 20), DELTAFS_OK);
+            CHECK_IS(deltafs_namespace_file_close(f), DELTAFS_OK);
+        }
+        if (i % 50 == 0) {
+            snprintf(text, sizeof text, "/many%d", i);
+            make_many(ns, text, 3000);
+        }
+        commit(ns);
+    }
+    CHECK_IS(deltafs_namespace_close(ns), DELTAFS_OK);
+    die();
+}
+
+static int number_in(deltafs_namespace *ns, const char *path)
+{
+    char text[20] = "0";
+    deltafs_namespace_file *f;
+    size_t got;
+
+    if (!has(ns, path))
+        return 0;
+    CHECK_IS(deltafs_namespace_file_open(ns, path, O_RDONLY, 0, &f), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_file_read(f, 0, text, sizeof text, &got), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_file_close(f), DELTAFS_OK);
+    return atoi(text);
+}
+
+/* While another process commits, a refresh sees all or nothing of each commit, and never less than before. */
+static void beside_a_writer(void **state)
+{
+    deltafs_namespace *ns = new_ns("beside");
+    int last = 0, ended = 0;
+    pid_t gone = 0;
+
+    (void)state;
+    commit(ns);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0)
+        write_numbers(unit_path("beside"));
+    while (gone == 0) {
+        gone = waitpid(pid, &ended, WNOHANG);
+        refresh(ns);
+        int a = number_in(ns, "/a"), b = number_in(ns, "/b");
+        CHECK(a == b && a >= last);
+        last = a;
+    }
+    CHECK(gone == pid && has_died(ended));
+    CHECK_IS(last, COMMITS);
+    CHECK(has(ns, "/many400/2999"));
+    check_as_opened(ns, "/");
+    close_ns(ns);
 }
 
 /* ---- What stays ---- */
@@ -884,11 +953,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(changes),        cmocka_unit_test(journals),    cmocka_unit_test(seen_epochs),
         cmocka_unit_test(new_writers),    cmocka_unit_test(merges),      cmocka_unit_test(layers),
-        cmocka_unit_test(removed_tables), cmocka_unit_test(own_changes), cmocka_unit_test(own_folders),
-        cmocka_unit_test(open_files),     cmocka_unit_test(open_lists),  cmocka_unit_test(stamps),
-        cmocka_unit_test(failures),       cmocka_unit_test(damage),      cmocka_unit_test(refusals),
-        cmocka_unit_test(taken_back),     cmocka_unit_test(repaired),    cmocka_unit_test(late),
-        cmocka_unit_test(costs)};
+        cmocka_unit_test(removed_tables), cmocka_unit_test(own_changes), cmocka_unit_test(beside_a_writer),
+        cmocka_unit_test(own_folders),    cmocka_unit_test(open_files),  cmocka_unit_test(open_lists),
+        cmocka_unit_test(stamps),         cmocka_unit_test(failures),    cmocka_unit_test(damage),
+        cmocka_unit_test(refusals),       cmocka_unit_test(taken_back),  cmocka_unit_test(repaired),
+        cmocka_unit_test(late),           cmocka_unit_test(costs)};
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
