@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysinfo.h>
 #include "posix/mark.h"
 #include "posix/next.h"
 #include "posix/posix_tree.h"
@@ -68,6 +69,36 @@ static int is_inherited(const struct file *f, int fd)
     return flags >= 0 && !(flags & FD_CLOEXEC);
 }
 
+/* Whether another process that has the descriptor has loaded all: there are no holes. */
+static int is_loaded(int fd, off_t size)
+{
+    char path[64];
+
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    int own = next.openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    int is = own >= 0 && next.lseek(own, 0, SEEK_HOLE) >= size;
+    if (own >= 0)
+        next.close(own);
+    return is;
+}
+
+/* The C library of the next program reads standard input by itself, so all bytes have to be in the memfd. */
+static int load_input(struct file *f, int fd, off_t size)
+{
+    struct sysinfo system;
+
+    if (fd != STDIN_FILENO || f->kind != FILE_TREE || f->has_all || (f->flags & (O_ACCMODE | O_PATH)) != O_RDONLY ||
+        is_loaded(fd, size))
+        return 0;
+    if (sysinfo(&system) == 0 && (uint64_t)size / system.mem_unit > system.totalram / 4) {
+        posix_say("%s%s has %lld bytes: too many to be standard input, which is held in memory; give the program the "
+                  "path instead",
+                  f->mount->point, f->path, (long long)size);
+        return ENOMEM;
+    }
+    return file_load(f, fd);
+}
+
 struct handing {
     char **environment;
     size_t count, room;
@@ -97,6 +128,8 @@ static int hand_file(struct file *f, int fd, void *handing)
         return 0;
     pthread_mutex_lock(&f->lock);
     int error = mark_begin(f, fd);
+    if (error == 0)
+        error = load_input(f, fd, now.st_size);
     pthread_mutex_unlock(&f->lock);
     if (error != 0)
         return error;

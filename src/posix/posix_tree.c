@@ -576,11 +576,32 @@ void tree_take_over(struct file *f)
     f->close = close_file;
 }
 
+/* The offset of a memfd is not safe from processes that write to it at the same time, unless it was opened by a path.
+ * The number stays the same: it is the least that is free. */
+static int open_again_by_path(int fd, int flags)
+{
+    char path[64];
+
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    int other = next.openat(AT_FDCWD, path, O_RDWR | O_CLOEXEC);
+    if (other < 0) /* without /proc, it stays as it is */
+        return 0;
+    int error = next.dup3(other, fd, flags & O_CLOEXEC) < 0 ? errno : 0;
+    next.close(other);
+    return error;
+}
+
 static int make_descriptor(struct file *f, int *fd)
 {
+    int error = 0;
+
     *fd = memfd_create(last_name(f->path), f->flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
     if (*fd < 0)
         return errno;
+    if ((f->flags & O_ACCMODE) != O_RDONLY && !(f->flags & O_PATH))
+        error = open_again_by_path(*fd, f->flags);
+    if (error != 0)
+        return error;
     if ((f->flags & O_APPEND) && next.fcntl(*fd, F_SETFL, O_APPEND) != 0)
         return errno;
     return 0;

@@ -156,3 +156,22 @@ if ${CC:-cc} -static -o static prints.c 2>/dev/null; then
     { ./static; echo between; ./static; ./static; echo more; } >wanted
     same out wanted "what a static program prints"
 fi
+
+# make, with a compiler, in the mount; the program that it has built runs there.
+m mkdir /mounted/project
+cat >Makefile <<'END'
+program: main.o part.o
+	$(CC) -o $@ main.o part.o && ./program >result
+%.o: %.c part.h
+	$(CC) -c -o $@ $<
+clean:; rm -f *.o program result
+END
+printf '#include <stdio.h>\n#include "part.h"\nint main(void) { printf("%%d\\n", part(20)); return 0; }\n' >main.c
+printf '#include "part.h"\nint part(int i) { return 2 * i + 2; }\n' >part.c
+printf 'int part(int i);\n' >part.h
+expect 0 m cp Makefile main.c part.c part.h /mounted/project
+expect 0 m make -j2 -C /mounted/project
+expect 0 m cat /mounted/project/result
+stdout_has 42
+expect 0 m make -C /mounted/project
+expect 0 m make -C /mounted/project clean

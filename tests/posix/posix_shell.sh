@@ -56,6 +56,13 @@ m sh -c '{ head -c 20000000 /dev/zero; seq 1000000; head -c 20000000 /dev/zero; 
 { head -c 20000000 /dev/zero; seq 1000000; head -c 20000000 /dev/zero; } >large
 m cat /mounted/large | cmp - large || fail "a large file differs"
 
+m sh -c 'tail -c +20000001 </mounted/large | head -n 3; sort -u </mounted/large | wc -l
+    (head -n 1; sort -u | wc -l) </mounted/large' >out 2>err
+tail -c +20000001 large | head -n 3 >wanted
+sort -u <large | wc -l >>wanted
+(head -n 1; sort -u | wc -l) <large >>wanted
+same out wanted "a large file as standard input"
+
 # A process that is killed leaves what it had closed, and does not hold up others.
 for i in 1 2 3 4 5; do
     m sh -c 'echo kept >/mounted/kept.'$i'; exec 5>/mounted/lost; echo lost >&5; kill -9 $$' 2>/dev/null
