@@ -17,6 +17,12 @@ DELTAFS_POSIX="namespace=/mounted=$work/ns" LD_PRELOAD=$work/alone/libdeltafs_po
 [ $? -eq 127 ] || fail "without libdeltafs: $(cat err)"
 grep -q "install DeltaFS again" err || fail "without libdeltafs: $(cat err)"
 
+# Without mounts on purpose, and with them in spite of another environment.
+m sh -c 'echo text >/mounted/text; env -i /bin/cat /mounted/text; env LD_PRELOAD= cat /mounted/text
+    DELTAFS_POSIX= sh -c "cat /mounted/text 2>&1"' >out
+printf 'text\ntext\ncat: /mounted/text: No such file or directory\n' >wanted
+same out wanted "the environment"
+
 # Programs in a mount: scripts, one that a script runs, and binaries; found by PATH, too.
 cat >args <<'END'
 #!/bin/sh -e
@@ -91,6 +97,22 @@ for path in "/none", "/mounted/none":
         pass
 os.environ["PATH"] += ":/mounted"
 assert os.waitpid(os.posix_spawnp("args", ["args", "p"], os.environ), 0)[1] == 0
+# a program that closes all descriptors, and takes numbers that DeltaFS could have
+os.stat(d)
+top = [int(i) for i in os.listdir("/proc/self/fd") if int(i) > 255]
+assert top
+for i in top:
+    try:
+        os.close(i)
+        assert False
+    except OSError:
+        pass
+os.closerange(3, 70000)
+f = os.open("closed", os.O_WRONLY | os.O_CREAT)
+assert f == 3
+os.write(f, b"still here")
+os.close(f)
+assert open("closed").read() == "still here"
 # a fork without exec: both write on
 f = open("both", "wb", buffering=0)
 pid = os.fork()
