@@ -1,6 +1,7 @@
 #include "posix/route.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include "posix/file.h"
@@ -23,6 +24,20 @@ static int has_dots(const char *path)
     return path[0] == '.' && path[1] == '.' && (path[2] == '/' || !path[2]);
 }
 
+/* Whether a name in a path is the last one of a mount point: a path that begins at a folder of the system, such as "/",
+ * leads into a mount only then. */
+static int names_mount(const char *path)
+{
+    for (const struct mount *m = mounts.mount; m < mounts.mount + mounts.count; m++) {
+        const char *name = strrchr(m->point, '/') + 1;
+        size_t n = strlen(name);
+        for (const char *p = path; (p = strstr(p, name)); p++)
+            if ((p == path || p[-1] == '/') && (p[n] == '/' || !p[n]))
+                return 1;
+    }
+    return 0;
+}
+
 int path_is_empty(const char *path)
 {
     return !path || !*path;
@@ -36,7 +51,7 @@ int route_is_outside(int folder, const char *path)
         return !mount_of(path) && !has_dots(path);
     if (folder == AT_FDCWD)
         return !working.mount && !working.is_above && !has_dots(path);
-    return !file_is_ours(folder);
+    return !file_is_ours(folder) && !names_mount(path);
 }
 
 /* A path that is being made, one name after the other. */
@@ -116,12 +131,27 @@ static int making_go_all(struct making *k, const char *path)
     return error;
 }
 
+/* The path of a folder of the system that is open. */
+static int folder_path(int folder, char path[static PATH_MAX])
+{
+    char link[64];
+
+    snprintf(link, sizeof link, "/proc/self/fd/%d", folder);
+    ssize_t n = next.readlinkat(AT_FDCWD, link, path, PATH_MAX);
+    if (n == PATH_MAX)
+        errno = ENAMETOOLONG;
+    if (n < 0 || n == PATH_MAX)
+        return 0;
+    path[n] = '\0';
+    return 1;
+}
+
 /* Go to where a relative path begins. Returns an error number. */
 static int making_begin(struct making *k, int folder)
 {
     char here[PATH_MAX];
     struct file *f = folder == AT_FDCWD ? NULL : file_get(folder);
-    const struct mount *m = f ? f->mount : working.mount;
+    const struct mount *m = f ? f->mount : folder == AT_FDCWD ? working.mount : NULL;
     int error = 0;
 
     if (m) {
@@ -132,7 +162,7 @@ static int making_begin(struct making *k, int folder)
             error = making_go_all(k, f ? f->path : working.path);
         if (f)
             pthread_mutex_unlock(&f->lock);
-    } else if (next.getcwd(here, sizeof here)) {
+    } else if (folder != AT_FDCWD ? folder_path(folder, here) : next.getcwd(here, sizeof here) != NULL) {
         error = making_go_all(k, here);
     } else {
         error = errno;

@@ -426,6 +426,13 @@ static void check_paths(void)
     say("unlink by it", unlink("p/abs/newer"));
     say("rmdir by it", rmdir("p/abs/d"));
     say("nothing by it", open("p/abs/none", O_RDONLY));
+    int root = open("/", O_PATH | O_DIRECTORY);
+    snprintf(text, sizeof text, "%s/p/q/f", folder + 1);
+    say("from the root", fstatat(root, text, &st, 0) == 0 ? st.st_size : -1);
+    int fd = openat(root, folder + 1, O_RDONLY | O_DIRECTORY);
+    say("the folder from the root", fstatat(fd, "p/q/f", &st, 0) == 0 ? st.st_size : -1);
+    close(fd);
+    close(root);
     say_place("p/l");
     say_place("..");
     say_place("abs");
