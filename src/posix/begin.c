@@ -1,6 +1,7 @@
 #include "posix/begin.h"
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -52,6 +53,10 @@ static void begin(void)
 void posix_begin(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    static atomic_int has_begun; /* quicker to look at */
 
+    if (atomic_load_explicit(&has_begun, memory_order_acquire))
+        return;
     pthread_once(&once, begin);
+    atomic_store_explicit(&has_begun, 1, memory_order_release);
 }

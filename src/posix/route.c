@@ -15,13 +15,35 @@ static struct {
 
 /* ---- Paths ---- */
 
-/* Whether a path has "." or "..", or an empty name, in it: then where it leads takes a closer look. */
+/* Whether a path has "." or ".." in it: then where it leads takes a closer look. A "." that it begins with does no
+ * harm. Most paths have few dots, so they are what is looked for. */
 static int has_dots(const char *path)
 {
-    for (const char *p = path; (p = strchr(p, '/')); p++)
-        if (p[1] == '/' || (p[1] == '.' && (p[2] == '/' || p[2] == '\0' || (p[2] == '.' && (p[3] == '/' || !p[3])))))
+    for (const char *p = path; (p = strchr(p, '.')); p++) {
+        size_t n = p[1] == '.' ? 2 : 1;
+        if ((p > path ? p[-1] == '/' : n == 2) && (p[n] == '/' || !p[n]))
             return 1;
-    return path[0] == '.' && path[1] == '.' && (path[2] == '/' || !path[2]);
+    }
+    return 0;
+}
+
+/* Whether an absolute path without dots begins with a mount point; it may have empty names. */
+static int begins_with(const char *path, const char *point)
+{
+    for (; *point && *path == *point; path++, point++)
+        while (*path == '/' && path[1] == '/')
+            path++;
+    return !*point && (*path == '/' || !*path);
+}
+
+static int may_be_inside(const char *path)
+{
+    while (path[1] == '/')
+        path++;
+    for (const struct mount *m = mounts.mount, *end = m + mounts.count; m < end; m++)
+        if (m->point[1] == path[1] && begins_with(path, m->point))
+            return 1;
+    return has_dots(path);
 }
 
 /* Whether a name in a path is the last one of a mount point: a path that begins at a folder of the system, such as "/",
@@ -48,7 +70,7 @@ int route_is_outside(int folder, const char *path)
     if (mounts.count == 0 || !path)
         return 1;
     if (*path == '/')
-        return !mount_of(path) && !has_dots(path);
+        return !may_be_inside(path);
     if (folder == AT_FDCWD)
         return !working.mount && !working.is_above && !has_dots(path);
     return !file_is_ours(folder) && !names_mount(path);

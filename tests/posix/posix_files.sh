@@ -25,6 +25,18 @@ printf 'a\nlarge\nz\n' >wanted
 sort out >sorted
 same sorted wanted "names"
 
+# Paths with dots, and with empty names.
+up=$(pwd -P | sed 's|[^/]\{1,\}|..|g')
+printf 'one\ntwo\n' >wanted
+for path in //mounted/a/x /mounted//a///x /./mounted/a/./x "$work$up/mounted/a/x" "${up#/}/mounted/a/x" \
+    "./..$up/mounted/a/x" /mounted/../mounted/a/../a/x /..//mounted/a/x; do
+    expect 0 m cat "$path"
+    same out wanted "$path"
+done
+for path in /mountedx/a/x /mounte/a/x /mounted/../a/x /.mounted/a/x /mounted./a/x mounted/a/x; do
+    m test -e "$path" && fail "$path is in a mount"
+done
+
 # Several programs write parts of one file, and add to one.
 m sh -c 'for i in 0 1 2 3; do
     dd if=large of=/mounted/parts bs=1000 seek=$i count=1 conv=notrunc 2>/dev/null &
