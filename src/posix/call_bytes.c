@@ -110,7 +110,7 @@ static ssize_t write_inside(int fd, const void *bytes, size_t size, off_t at)
     if (f->kind == FILE_FOLDER || (f->flags & O_ACCMODE) == O_RDONLY || (f->flags & O_PATH))
         put = posix_result(EBADF);
     else if (f->kind == FILE_PARTICLE)
-        put = particles_write(f, bytes, size, at);
+        put = particles_write(f, fd, bytes, size, at);
     else
         put = write_bytes(f, fd, bytes, size, at);
     pthread_mutex_unlock(&f->lock);
@@ -274,7 +274,7 @@ static off_t seek_inside(int fd, off_t offset, int whence)
 
     if (f->kind == FILE_PARTICLE && f->record) {
         pthread_mutex_lock(&f->lock);
-        at = particles_seek(f, offset, whence);
+        at = particles_seek(f, fd, offset, whence);
         pthread_mutex_unlock(&f->lock);
         file_put(f);
         return at;

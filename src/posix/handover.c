@@ -8,6 +8,7 @@
 #include <sys/sysinfo.h>
 #include "posix/mark.h"
 #include "posix/next.h"
+#include "posix/particles.h"
 #include "posix/posix_tree.h"
 #include "posix/route.h"
 
@@ -43,6 +44,7 @@ struct handed {
     uint32_t kind;
     int32_t flags;
     uint8_t has_all, is_removed, is_shared;
+    pid_t owner; /* of a particle */
     struct stat st;
     dev_t device; /* of the memfd, so that a descriptor that is something else by now is not taken for it */
     ino_t inode;
@@ -64,7 +66,8 @@ static int of_hex(const char *text, void *out, size_t size)
 
 static int is_inherited(const struct file *f, int fd)
 {
-    int flags = f->mount->kind == MOUNT_PARTICLES ? FD_CLOEXEC : next.fcntl(fd, F_GETFD);
+    int is_ours = f->mount->kind == MOUNT_NAMESPACE || (f->kind == FILE_PARTICLE && particles_owner(f) != 0);
+    int flags = is_ours ? next.fcntl(fd, F_GETFD) : FD_CLOEXEC;
 
     return flags >= 0 && !(flags & FD_CLOEXEC);
 }
@@ -127,13 +130,14 @@ static int hand_file(struct file *f, int fd, void *handing)
     if (!is_inherited(f, fd) || next.fstat(fd, &now) != 0)
         return 0;
     pthread_mutex_lock(&f->lock);
-    int error = mark_begin(f, fd);
+    int error = f->kind == FILE_PARTICLE ? 0 : mark_begin(f, fd);
     if (error == 0)
         error = load_input(f, fd, now.st_size);
     pthread_mutex_unlock(&f->lock);
     if (error != 0)
         return error;
     memset(&h, 0, sizeof h);
+    h.owner = f->kind == FILE_PARTICLE ? particles_owner(f) : 0;
     h.mount = (uint32_t)(f->mount - mounts.mount);
     h.kind = f->kind;
     h.flags = f->flags;
@@ -181,6 +185,9 @@ static int find_same(struct file *f, int fd, void *found)
 static int take_new(const struct handed *h, const char *path, int fd)
 {
     struct file *f;
+
+    if (h->kind == FILE_PARTICLE)
+        return particles_take_over(&mounts.mount[h->mount], path, h->flags, h->owner, fd);
     int error = file_create((enum file_kind)h->kind, &mounts.mount[h->mount], strdup(path), h->flags, &f);
 
     if (error != 0)
@@ -205,7 +212,7 @@ static void take_file(const char *text)
     struct found found = {.now = &now};
 
     if (*value != '=' || strlen(value + 1) < 2 * sizeof h || !of_hex(value + 1, &h, sizeof h) ||
-        h.mount >= mounts.count || h.kind > FILE_FOLDER || next.fstat(fd, &now) != 0 || now.st_dev != h.device ||
+        h.mount >= mounts.count || h.kind > FILE_PARTICLE || next.fstat(fd, &now) != 0 || now.st_dev != h.device ||
         now.st_ino != h.inode)
         return;
     file_each(find_same, &found);

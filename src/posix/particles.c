@@ -23,9 +23,10 @@ struct record {
     char path[PATH_ROOM];
     uint8_t *bytes;
     size_t size, room;
-    off_t at;   /* the file's offset */
-    off_t base; /* the size that the particle had when it was opened; 0 with O_APPEND, which saves looking it up */
-    int error;  /* of a write: then there is no record */
+    off_t at;    /* the file's offset */
+    off_t base;  /* the size that the particle had when it was opened; 0 with O_APPEND, which saves looking it up */
+    int error;   /* of a write: then there is no record */
+    pid_t owner; /* 0, or: there are copies of the descriptor, and this process stores the record */
 };
 
 int particles_says(struct particles *p, enum particles_said kind)
@@ -106,6 +107,82 @@ int particles_know(struct particles *p)
     return 0;
 }
 
+/* ---- Bytes of a record ---- */
+
+static int make_room(struct record *r, size_t size)
+{
+    size_t room = r->room > 0 ? r->room : BYTES_FIRST;
+
+    if (size > PARTICLE_SIZE_MAX)
+        return EFBIG;
+    while (room < size)
+        room *= 2;
+    if (room == r->room)
+        return 0;
+    uint8_t *bytes = realloc(r->bytes, room);
+    if (!bytes)
+        return ENOMEM;
+    r->bytes = bytes;
+    r->room = room;
+    return 0;
+}
+
+/* A copy of the descriptor can be written to without this library: by what the C library has for standard output, and
+ * by programs that inherit it. So then the descriptor and its copies become a memfd, which has the bytes until the
+ * process that has opened the particle closes it. */
+static int record_share(struct record *r, int from, int to)
+{
+    int fd = memfd_create("particle", MFD_CLOEXEC), error = 0;
+    int flags = next.fcntl(from, F_GETFD), flags_to = next.fcntl(to, F_GETFD);
+
+    if (fd < 0)
+        return errno;
+    if (next.write(fd, r->bytes, r->size) != (ssize_t)r->size || next.fcntl(fd, F_SETFL, O_APPEND) != 0 ||
+        next.dup3(fd, from, flags & FD_CLOEXEC ? O_CLOEXEC : 0) < 0 ||
+        next.dup3(fd, to, flags_to & FD_CLOEXEC ? O_CLOEXEC : 0) < 0)
+        error = errno;
+    else
+        placeholder_forget(from);
+    next.close(fd);
+    if (error == 0)
+        r->owner = getpid();
+    return error;
+}
+
+int particles_note_copy(struct file *f, int from, int to)
+{
+    struct record *r = f->record;
+
+    if (f->kind != FILE_PARTICLE || !r)
+        return 0;
+    pthread_mutex_lock(&f->lock);
+    int error = r->owner == 0 ? record_share(r, from, to) : 0;
+    pthread_mutex_unlock(&f->lock);
+    return error;
+}
+
+static void record_measure(struct record *r, int fd)
+{
+    struct stat now;
+
+    if (r->owner != 0 && next.fstat(fd, &now) == 0)
+        r->size = (size_t)now.st_size;
+}
+
+/* Take the bytes out of the memfd; nothing, if that is up to another process. */
+static void record_collect(struct record *r, int fd)
+{
+    record_measure(r, fd);
+    if (r->owner != getpid())
+        r->size = 0;
+    if (r->size == 0)
+        return;
+    if (r->error == 0)
+        r->error = make_room(r, r->size);
+    if (r->error == 0 && (next.pread(fd, r->bytes, r->size, 0) != (ssize_t)r->size || next.ftruncate(fd, 0) != 0))
+        r->error = EIO;
+}
+
 /* ---- Storing a record ---- */
 
 /* Where the spool may have a file. */
@@ -177,8 +254,11 @@ static int record_end(struct file *f, int fd)
     struct particles *p = f->mount->particles;
     int error = 0;
 
-    (void)fd;
     pthread_mutex_lock(&f->lock);
+    if (r->owner != 0)
+        record_collect(r, fd);
+    if (r->size > 0 && r->error == 0 && r->place.kind == PLACE_FOLDER) /* it was handed over */
+        r->error = place_find(p, r->path, &r->place);
     if (r->size > 0 || r->error != 0) {
         pthread_mutex_lock(&p->lock);
         error = store(p, r);
@@ -250,6 +330,7 @@ static void record_set(struct record *r, const struct place *at, const char *pat
     r->place.name = at->name ? r->path + (at->name - path) : NULL;
     r->at = 0;
     r->base = base;
+    r->owner = 0;
     r->file.st.st_size = base;
     r->file.flags = (flags & ~O_ACCMODE) | O_WRONLY;
     r->file.descriptors = 0;
@@ -349,51 +430,68 @@ int particles_make_folder(struct mount *m, const char *path)
     return EPERM;
 }
 
-/* ---- Writing ---- */
-
-static int make_room(struct record *r, size_t size)
+pid_t particles_owner(const struct file *f)
 {
-    size_t room = r->room > 0 ? r->room : BYTES_FIRST;
+    const struct record *r = f->record;
 
-    if (size > PARTICLE_SIZE_MAX)
-        return EFBIG;
-    while (room < size)
-        room *= 2;
-    if (room == r->room)
-        return 0;
-    uint8_t *bytes = realloc(r->bytes, room);
-    if (!bytes)
-        return ENOMEM;
-    r->bytes = bytes;
-    r->room = room;
-    return 0;
+    return r ? r->owner : 0;
 }
+
+/* What the path means is found when the record is stored: that may need libdeltafs. */
+int particles_take_over(struct mount *m, const char *path, int flags, pid_t owner, int fd)
+{
+    const struct place unknown = {.kind = PLACE_FOLDER};
+
+    if (strlen(path) >= PATH_ROOM)
+        return ENAMETOOLONG;
+    struct record *r = record_get(m);
+    if (!r)
+        return ENOMEM;
+    record_set(r, &unknown, path, flags | O_APPEND, 0);
+    r->owner = owner;
+    return file_set(&r->file, fd);
+}
+
+/* ---- Writing ---- */
 
 static off_t end_of(const struct record *r)
 {
     return r->base + (off_t)r->size;
 }
 
-ssize_t particles_write(struct file *f, const void *bytes, size_t size, off_t at)
+static int write_shared(int fd, const void *bytes, size_t size)
+{
+    ssize_t put = next.write(fd, bytes, size);
+
+    return put == (ssize_t)size ? 0 : put < 0 ? errno : ENOSPC;
+}
+
+ssize_t particles_write(struct file *f, int fd, const void *bytes, size_t size, off_t at)
 {
     struct record *r = f->record;
 
+    record_measure(r, fd);
     if (r->error == 0 && !(f->flags & O_APPEND) && (at < 0 ? r->at : at) != end_of(r))
         r->error = refuse(f->mount->particles, f->mount, f->path);
     if (r->error == 0)
         r->error = size > PARTICLE_SIZE_MAX ? EFBIG : make_room(r, r->size + size);
+    if (r->error == 0 && r->owner != 0)
+        r->error = write_shared(fd, bytes, size);
     if (r->error != 0)
         return posix_result(r->error);
-    memcpy(r->bytes + r->size, bytes, size);
+    if (r->owner == 0)
+        memcpy(r->bytes + r->size, bytes, size);
     r->size += size;
     f->st.st_size = end_of(r);
     r->at = at < 0 ? end_of(r) : r->at;
     return (ssize_t)size;
 }
 
-off_t particles_seek(struct file *f, off_t offset, int whence)
+off_t particles_seek(struct file *f, int fd, off_t offset, int whence)
 {
     struct record *r = f->record;
+
+    record_measure(r, fd);
     off_t from = whence == SEEK_SET ? 0 : whence == SEEK_CUR ? r->at : end_of(r);
 
     if (whence < SEEK_SET || whence > SEEK_END || offset < -from)

@@ -25,10 +25,16 @@ int particles_create(const char *target, struct particles **out);
 int particles_open(struct mount *m, const char *path, int flags, int *fd);
 /* Add bytes to the record of a file; `at` is where they are written, or -1: at the file's offset. Returns their number,
  * or -1 with errno. With the file's lock. */
-ssize_t particles_write(struct file *f, const void *bytes, size_t size, off_t at);
+ssize_t particles_write(struct file *f, int fd, const void *bytes, size_t size, off_t at);
 /* lseek and ftruncate of a file that is being written. With its lock. */
-off_t particles_seek(struct file *f, off_t offset, int whence);
+off_t particles_seek(struct file *f, int fd, off_t offset, int whence);
 int particles_truncate(const struct file *f, off_t size);
+/* A descriptor was copied. */
+int particles_note_copy(struct file *f, int from, int to);
+/* The process that stores what is written to copies of a descriptor; 0: there are none, or the file is read. */
+pid_t particles_owner(const struct file *f);
+/* Take a descriptor that another program has handed over. */
+int particles_take_over(struct mount *m, const char *path, int flags, pid_t owner, int fd);
 int particles_stat(struct mount *m, const char *path, struct stat *out);
 /* Create a folder: those whose names match the pattern of labels are there. */
 int particles_make_folder(struct mount *m, const char *path);

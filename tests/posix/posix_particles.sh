@@ -39,6 +39,14 @@ gives firstmore "$deltafs" get dir 22 --epochs 1 --format raw
 gives second "$deltafs" get dir 22 --epochs 2 --format raw
 gives x "$deltafs" get dir 4 --epochs 0 --format raw
 
+# What programs write to descriptors that they inherit.
+echo hello >hello
+expect 0 m sh -c 'cat hello >>/p/30; (cat hello; echo sub) >>/p/31; exec 3>>/p/32; cat hello >&3; echo end >&3; exec 3>&-
+    cat hello | tr a-z A-Z >>/p/33; cd /p; echo relative >>34'
+gives "hello hello sub hello end HELLO relative" m sh -c 'echo $(cat /p/30 /p/31 /p/32 /p/33 /p/34)'
+rm -r dir
+expect 0 m sh -c 'printf first >>/p/1; printf second >>/p/22'
+
 # What cannot be.
 refused "deltafs: /p/name: .*number" m sh -c 'printf x >>/p/name'
 refused "deltafs: /p/5: .*O_APPEND" m sh -c 'printf x >/p/5'
