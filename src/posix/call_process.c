@@ -14,7 +14,6 @@
 #include "posix/posix_job.h"
 #include "posix/posix_tree.h"
 #include "posix/program.h"
-#include "posix/streams.h"
 
 /* ---- Begin and end ---- */
 
@@ -47,23 +46,24 @@ __attribute__((constructor)) static void process_begins(void)
         pthread_atfork(before_fork, after_fork, after_fork_in_child);
 }
 
-static int find_shared(struct file *f, int fd, void *is_shared)
+static int find_any(struct file *f, int fd, void *has_any)
 {
+    (void)f;
     (void)fd;
-    *(int *)is_shared |= f->is_shared;
+    *(int *)has_any = 1;
     return 0;
 }
 
-/* Publish all, with what the C library has not written yet. */
+/* Publish all, with what the C library has not written yet; it writes that as it does at the end of a process, which is
+ * without waiting for threads that use a stream. */
 static void end(void *unused)
 {
-    int is_shared = 0;
+    int has_any = 0;
 
     (void)unused;
-    streams_flush();
-    file_each(find_shared, &is_shared);
-    if (is_shared)
-        fflush(NULL);
+    file_each(find_any, &has_any);
+    if (has_any)
+        fcloseall();
     int error = trees_end();
     if (error != 0)
         posix_say("files that were open at the end of the program: %s", strerror(error));

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "posix/begin.h"
+#include "posix/mark.h"
 #include "posix/next.h"
 #include "posix/posix_tree.h"
 #include "posix/route.h"
-#include "posix/streams.h"
 #include "posix/undeclared.h"
 
 /* Bits of _flags of a stream. */
@@ -31,7 +31,6 @@ struct stream {
 
 static _Atomic(struct stream *) stream_of[FILES_MAX]; /* that of each descriptor */
 static _Atomic(struct stream *) spare;                /* one that is free */
-static atomic_int end;                                /* all descriptors are below */
 
 /* ---- The functions of a stream ---- */
 
@@ -151,8 +150,6 @@ static FILE *stream_create(int fd, int flags)
     stream->_fileno = fd;
     setvbuf(stream, s->buffer, _IOFBF, sizeof s->buffer);
     atomic_store(&stream_of[fd], s);
-    for (int now = atomic_load(&end); now <= fd && !atomic_compare_exchange_weak(&end, &now, fd + 1);)
-        ;
     return stream;
 }
 
@@ -220,7 +217,23 @@ CALL int fclose(FILE *stream)
 
 /* ---- Opening again ---- */
 
-/* Put a file in the place of that of a stream of the C library, and have all its bytes where that finds them. */
+/* Have all bytes that a stream of the C library may read where that finds them, and what it writes found: at the end,
+ * where others may write, too, or anywhere, as it seeks by itself. */
+static int make_plain(struct file *f, int fd, int flags)
+{
+    int is_written = (flags & O_ACCMODE) != O_RDONLY, is_added = is_written && (flags & O_APPEND), error = 0;
+
+    if (f->kind == FILE_PARTICLE && f->record)
+        return EOPNOTSUPP;
+    if ((flags & (O_ACCMODE | O_APPEND)) != (O_WRONLY | O_APPEND))
+        error = file_load(f, fd);
+    if (error == 0 && is_added)
+        error = mark_begin(f, fd);
+    f->is_unbounded |= error == 0 && is_written && !is_added;
+    return error;
+}
+
+/* Put a file in the place of that of a stream of the C library. */
 static int replace_descriptor(int fd, int of_stream, int flags)
 {
     struct file *f = file_get(fd);
@@ -228,14 +241,7 @@ static int replace_descriptor(int fd, int of_stream, int flags)
 
     if (f) {
         pthread_mutex_lock(&f->lock);
-        if (f->kind == FILE_PARTICLE && f->record)
-            error = EOPNOTSUPP;
-        if (error == 0)
-            error = file_load(f, fd);
-        if (error == 0 && (flags & O_ACCMODE) != O_RDONLY) {
-            f->is_unbounded = 1;
-            f->flags &= ~O_APPEND; /* all bytes of the memfd are put where they are */
-        }
+        error = make_plain(f, fd, flags);
         pthread_mutex_unlock(&f->lock);
     }
     file_put(f);
@@ -355,28 +361,4 @@ CALL int __dprintf_chk(int fd, int flag, const char *format, ...)
     int size = vdprintf(fd, format, list);
     va_end(list);
     return size;
-}
-
-/* ---- The end of the process ---- */
-
-/* A stream that another thread uses stays as it is, as the C library leaves it at the end of a process. */
-static void flush(FILE *stream)
-{
-    if (ftrylockfile(stream) != 0)
-        return;
-    fflush_unlocked(stream);
-    funlockfile(stream);
-}
-
-void streams_flush(void)
-{
-    for (int fd = 0; fd < atomic_load(&end); fd++) {
-        const struct stream *s = atomic_load(&stream_of[fd]);
-        if (s)
-            flush(s->file);
-    }
-    if (file_is_ours(fileno(stdout)))
-        flush(stdout);
-    if (file_is_ours(fileno(stderr)))
-        flush(stderr);
 }

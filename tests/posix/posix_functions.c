@@ -542,6 +542,20 @@ static void opening_again(void)
     f = freopen("again", "r", f);
     SHOW(fgets(text, sizeof text, f) != NULL);
     SHOW(fclose(f));
+    /* Two streams add to one file. */
+    FILE *first = freopen("other", "a", fopen("/dev/null", "w")),
+         *second = freopen("other", "a", fopen("/dev/null", "w"));
+    SHOW(fputs("first\n", first) >= 0);
+    SHOW(fputs("second\n", second) >= 0);
+    SHOW(fclose(second));
+    SHOW(fclose(first));
+    show_file("other");
+    f = freopen("other", "w", fopen("/dev/null", "w"));
+    SHOW(fputs("0123456789", f) >= 0);
+    SHOW(fseek(f, 3, SEEK_SET));
+    SHOW(fputs("seek", f) >= 0);
+    SHOW(fclose(f));
+    show_file("other");
     make_large("large");
     f = freopen("large", "r", fopen("/dev/null", "r"));
     SHOW(fseek(f, 5000000, SEEK_SET));
