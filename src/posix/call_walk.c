@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "posix/begin.h"
+#include "posix/follow.h"
 #include "posix/next.h"
-#include "posix/route.h"
 
 struct walk {
     __ftw_func_t ftw; /* one of both */
@@ -196,20 +196,30 @@ static int walk(const char *path, __ftw_func_t ftw, __nftw_func_t nftw, int flag
     return (flags & FTW_ACTIONRETVAL) && (result == FTW_SKIP_SIBLINGS) ? 0 : result;
 }
 
+/* Whether a walk is one of this library: its path leads into a mount, or, without FTW_PHYS, is a link that does. */
+static int is_ours(struct route *r, const char *path, int flags)
+{
+    struct route end;
+
+    posix_begin();
+    if (route_find(r, AT_FDCWD, path) || mounts.count == 0 || (flags & FTW_PHYS))
+        return r->mount != NULL;
+    follow_find(&end, AT_FDCWD, path);
+    return end.mount != NULL;
+}
+
 CALL int ftw(const char *path, __ftw_func_t fn, int descriptors)
 {
     struct route r;
 
-    posix_begin();
-    return route_find(&r, AT_FDCWD, path) ? walk(path, fn, NULL, 0) : next.ftw(r.path, fn, descriptors);
+    return is_ours(&r, path, 0) ? walk(path, fn, NULL, 0) : next.ftw(r.path, fn, descriptors);
 }
 
 CALL int nftw(const char *path, __nftw_func_t fn, int descriptors, int flags)
 {
     struct route r;
 
-    posix_begin();
-    return route_find(&r, AT_FDCWD, path) ? walk(path, NULL, fn, flags) : next.nftw(r.path, fn, descriptors, flags);
+    return is_ours(&r, path, flags) ? walk(path, NULL, fn, flags) : next.nftw(r.path, fn, descriptors, flags);
 }
 
 /* struct stat64 is struct stat here. */

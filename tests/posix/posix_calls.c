@@ -386,6 +386,25 @@ static void say_place(const char *path)
     say_text("getcwd", getcwd(here, sizeof here));
 }
 
+/* By descriptors of the folders above, one after the other. */
+static void go_down(void)
+{
+    char path[PATH_MAX], *rest = path;
+    struct stat above, st;
+    int at = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+    snprintf(path, sizeof path, "%s/p/q/f", folder + 1);
+    say("stat by a descriptor of the root", fstatat(at, path, &st, 0) == 0 ? st.st_size : -1);
+    for (char *name; at >= 0 && (name = strtok_r(NULL, "/", &rest));) {
+        int next = fstatat(at, name, &above, AT_SYMLINK_NOFOLLOW) == 0 ? openat(at, name, O_RDONLY | O_NOFOLLOW) : -1;
+        close(at);
+        at = next;
+    }
+    say("the size of a file by descriptors", at < 0 ? -1 : above.st_size);
+    say("it is the same", fstat(at, &above) == 0 && above.st_ino == st.st_ino && above.st_dev == st.st_dev);
+    close(at);
+}
+
 static void check_paths(void)
 {
     static const char *const paths[] = {".",         "p",        "p/q/",     "p/l",    "p/l/f",    "p/abs/f",
@@ -411,6 +430,7 @@ static void check_paths(void)
     heap = canonicalize_file_name("p/l/f");
     say_text("canonicalize_file_name", heap);
     free(heap);
+    go_down();
     say("stat by an absolute link", stat("p/abs/f", &st) == 0 ? st.st_size : -1);
     say("lstat of it", lstat("p/abs", &st) == 0 ? S_ISLNK(st.st_mode) : -1);
     say("lstat with a slash", lstat("p/abs/", &st) == 0 ? S_ISDIR(st.st_mode) : -1);

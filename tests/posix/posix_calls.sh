@@ -19,6 +19,15 @@ stdout_has "at the end of the program"
 expect 0 "$deltafs" ns cat ns:/maps/mapped
 stdout_has "mapped when the program end"
 
+# A mount point where something is: the program does not see that.
+mkdir point
+expect 0 mounted "namespace=$work/point=$work/ns" mkdir "$work/point/over"
+mkdir over
+"$calls" "$work/over" paths >wanted || fail "paths: in an ordinary folder"
+mounted "namespace=$work/point=$work/ns" "$calls" "$work/point/over" paths >got || fail "paths: in a mount at a folder"
+same got wanted "paths in a mount at a folder"
+[ -z "$(ls point)" ] || fail "what is below the mount point was changed"
+
 mounted "namespace=/mounted=$work/ns" "$calls" /mounted refused >got 2>err || fail "what is refused"
 cat >wanted <<'END'
 ---- refused

@@ -48,6 +48,8 @@ gives more "a file is created behind a link into a mount" 'echo more >in/more &&
 
 gives "fuseblk fuseblk $(stat -f -c %T .)" "kinds of file systems" 'echo $(stat -f -c %T again /mounted/a/folder /mounted/a/out)'
 
+gives "/mounted/a /mounted/a/b/file" "programs that list behind a link" 'echo $(realpath in) $(find -L in/b -name file -exec realpath {} +)'
+
 # What is not there, and what has no end.
 for f in /mounted/a/loop /mounted/a/loop2 /mounted/a/dangling /mounted/a/nothing in/nothing /mounted/a/b/file/x; do
     m cat "$f" >out 2>err && fail "$f can be read"
