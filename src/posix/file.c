@@ -40,8 +40,6 @@ void file_put(struct file *f)
     }
     pthread_mutex_destroy(&f->lock);
     spans_fini(&f->dirty);
-    if (f->lock_fd >= 0)
-        next.close(f->lock_fd);
     free(f->entries);
     free(f->path);
     free(f);

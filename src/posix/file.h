@@ -42,6 +42,7 @@ struct file {
     int is_mapped;                  /* so the memfd keeps its bytes */
     int mappings;                   /* shared ones that can be written to, */
     struct span mapped;             /* and what is in them: it counts as written, up to the end of the file */
+    int is_inherited;               /* from the program that began this one */
     int lock_fd;                    /* the descriptor that holds its lock, see file_lock.h; -1 */
     void *entries;                  /* of a folder that getdents64 lists */
     size_t entries_size;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include "posix/internal.h"
 #include "posix/next.h"
 #include "posix/posix_tree.h"
 
@@ -15,7 +16,7 @@ static int open_lock(struct file *f)
         return 0;
     if ((size_t)snprintf(path, sizeof path, "%s/" RUN_NAME, f->mount->target) >= sizeof path)
         return ENAMETOOLONG;
-    f->lock_fd = next.openat(AT_FDCWD, path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    f->lock_fd = internal_keep(next.openat(AT_FDCWD, path, O_RDWR | O_CREAT | O_CLOEXEC, 0666));
     return f->lock_fd < 0 ? errno : 0;
 }
 
@@ -43,6 +44,11 @@ int file_lock(struct file *f, int fd, int operation)
         return EBADF;
     if (f->mount->kind != MOUNT_NAMESPACE || tree_is_snapshot(f->mount->tree))
         return 0; /* nothing there is changed by two */
+    if (f->is_inherited) {
+        posix_say("%s%s: flock of an inherited descriptor, such as that of a shell, does not work in a mount",
+                  f->mount->point, f->path);
+        return ENOLCK;
+    }
     int error = prepare(f, fd, type);
     if (error != 0)
         return error;

@@ -196,6 +196,7 @@ static int take_new(const struct handed *h, const char *path, int fd)
     f->has_all = h->has_all;
     f->is_removed = h->is_removed;
     f->is_shared = h->is_shared;
+    f->is_inherited = 1;
     tree_take_over(f);
     error = file_set(f, fd);
     file_put(f);

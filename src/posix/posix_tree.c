@@ -562,6 +562,9 @@ static int close_file(struct file *f, int fd)
 {
     pthread_mutex_lock(&f->lock);
     int error = file_publish(f, fd);
+    if (f->lock_fd >= 0)
+        internal_close(f->lock_fd);
+    f->lock_fd = -1;
     pthread_mutex_unlock(&f->lock);
     if (f->reader) {
         pthread_mutex_lock(&f->mount->tree->lock);

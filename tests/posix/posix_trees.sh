@@ -62,3 +62,14 @@ expect 1 m cat in/none
 m sh -c 'cd in_again/b && pwd -P && cd /mounted/out && pwd -P' >got
 printf '%s\n' /mounted/tree/a/b "$work/copied" >wanted
 same got wanted "working directories by links"
+
+# Locks of files: held while a command runs; not by an inherited descriptor.
+if command -v flock >/dev/null; then
+    m flock /mounted/lock sh -c 'flock -n /mounted/lock true || echo held; flock -n /mounted/other echo free' >got
+    printf 'held\nfree\n' >wanted
+    same got wanted "flock"
+    expect 0 m flock -n /mounted/lock true
+    m sh -c '(flock -n 9 || echo refused) 9>/mounted/lock' >got 2>err
+    [ "$(cat got)" = refused ] || fail "an inherited descriptor: $(cat got)"
+    grep -q "inherited descriptor" err || fail "an inherited descriptor: $(cat err)"
+fi
