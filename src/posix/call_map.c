@@ -29,7 +29,7 @@ static struct {
 
 static void *kernel_map(void *at, size_t size, int access, int flags, int fd, off_t offset)
 {
-    return (void *)syscall(SYS_mmap, at, size, access, flags, fd, offset);
+    return (void *)next.syscall(SYS_mmap, at, size, access, flags, fd, offset);
 }
 
 /* Whether a file can be mapped so. */
@@ -68,7 +68,7 @@ static void *map_copy(void *at, size_t size, int access, int flags, struct file 
     if (got >= 0 && mprotect(memory, size, access) == 0)
         return memory;
     int error = errno;
-    syscall(SYS_munmap, memory, size);
+    next.syscall(SYS_munmap, memory, size);
     errno = error;
     return MAP_FAILED;
 }
@@ -211,7 +211,7 @@ CALL int munmap(void *from, size_t size)
         free(m);
     }
     trim(from, size);
-    int result = (int)syscall(SYS_munmap, from, size);
+    int result = (int)next.syscall(SYS_munmap, from, size);
     return error == 0 ? result : posix_result(error);
 }
 
@@ -244,7 +244,7 @@ CALL void *mremap(void *from, size_t old_size, size_t size, int flags, ...)
     va_start(list, flags);
     void *wanted = flags & MREMAP_FIXED ? va_arg(list, void *) : NULL;
     va_end(list);
-    void *moved = (void *)syscall(SYS_mremap, from, old_size, size, flags, wanted);
+    void *moved = (void *)next.syscall(SYS_mremap, from, old_size, size, flags, wanted);
     if (moved != MAP_FAILED && atomic_load_explicit(&mappings.first, memory_order_relaxed))
         note_moved(from, moved, size);
     return moved;
@@ -268,7 +268,7 @@ CALL int msync(void *from, size_t size, int flags)
     struct file *f = file_get(fd);
 
     if (!f)
-        return (int)syscall(SYS_msync, from, size, flags);
+        return (int)next.syscall(SYS_msync, from, size, flags);
     pthread_mutex_lock(&f->lock);
     int error = flags & MS_SYNC ? file_sync(f, fd) : file_publish(f, fd);
     pthread_mutex_unlock(&f->lock);

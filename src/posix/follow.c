@@ -249,7 +249,7 @@ static int outside_is_missing(const struct route *r, int has_last)
 {
 #ifdef SYS_openat2
     struct open_how how = {.flags = O_PATH | O_CLOEXEC | (has_last ? 0u : O_NOFOLLOW), .resolve = RESOLVE_NO_SYMLINKS};
-    long fd = syscall(SYS_openat2, r->folder, r->path, &how, sizeof how);
+    long fd = next.syscall(SYS_openat2, r->folder, r->path, &how, sizeof how);
 
     if (fd >= 0)
         next.close((int)fd);

@@ -101,6 +101,7 @@
     X(int, fstatat, (int, const char *, struct stat *, int))                                                           \
     X(int, fstat, (int, struct stat *))                                                                                \
     X(int, statx, (int, const char *, int, unsigned, struct statx *))                                                  \
+    X(long, syscall, (long, ...))                                                                                      \
     X(int, faccessat, (int, const char *, int, int))                                                                   \
     X(int, fchmodat, (int, const char *, mode_t, int))                                                                 \
     X(int, fchmod, (int, mode_t))                                                                                      \
