@@ -132,6 +132,18 @@ static int remove_name(const struct route *r, int is_folder)
     return error;
 }
 
+/* Whether a path ends in "." (1) or ".." (2). */
+static int ends_in_dots(const char *path)
+{
+    size_t n = path_is_empty(path) ? 0 : strlen(path), dots = 0;
+
+    while (n > 0 && path[n - 1] == '/')
+        n--;
+    for (; n > 0 && path[n - 1] == '.' && dots < 3; n--)
+        dots++;
+    return (n == 0 || path[n - 1] == '/') && dots <= 2 ? (int)dots : 0;
+}
+
 CALL int unlinkat(int folder, const char *path, int flags)
 {
     struct route r;
@@ -139,6 +151,8 @@ CALL int unlinkat(int folder, const char *path, int flags)
 
     posix_begin();
     route_find(&r, folder, path);
+    if (r.mount && (flags & AT_REMOVEDIR) && ends_in_dots(path))
+        return posix_result(ends_in_dots(path) == 1 ? EINVAL : ENOTEMPTY);
     do
         result = r.mount ? posix_result(remove_name(&r, flags & AT_REMOVEDIR)) : next.unlinkat(r.folder, r.path, flags);
     while (result != 0 && follow_route(&r, 0));
@@ -236,6 +250,8 @@ CALL int renameat2(int from_folder, const char *from, int to_folder, const char 
     posix_begin();
     route_find(&a, from_folder, from);
     route_find(&b, to_folder, to);
+    if ((a.mount && ends_in_dots(from)) || (b.mount && ends_in_dots(to)))
+        return posix_result(EBUSY);
     do
         result = rename_routes(&a, &b, flags);
     while (result != 0 && (follow_route(&a, 0) || follow_route(&b, 0)));

@@ -12,10 +12,11 @@
 #include "posix/next.h"
 #include "posix/span.h"
 
-#define ALL_MAX   ((uint64_t)4 << 20)  /* a file of so many bytes is in its memfd when it is opened */
-#define DIRTY_MAX ((uint64_t)16 << 20) /* so many that are not in the namespace yet */
-#define COPY_SIZE ((size_t)256 << 10)
-#define DEVICE    0xdf /* of all that is in mounts, with the number of the mount */
+#define ALL_MAX        ((uint64_t)4 << 20)  /* a file of so many bytes is in its memfd when it is opened */
+#define DIRTY_MAX      ((uint64_t)16 << 20) /* so many that are not in the namespace yet */
+#define MEMFD_NAME_MAX 200                  /* the kernel takes 249 bytes */
+#define COPY_SIZE      ((size_t)256 << 10)
+#define DEVICE         0xdf /* of all that is in mounts, with the number of the mount */
 
 struct tree {
     pthread_mutex_t lock;
@@ -598,7 +599,10 @@ static int make_descriptor(struct file *f, int *fd)
 {
     int error = 0;
 
-    *fd = memfd_create(last_name(f->path), f->flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
+    char name[MEMFD_NAME_MAX + 1];
+
+    snprintf(name, sizeof name, "%s", last_name(f->path));
+    *fd = memfd_create(name, f->flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
     if (*fd < 0)
         return errno;
     if ((f->flags & O_ACCMODE) != O_RDONLY && !(f->flags & O_PATH))
