@@ -55,6 +55,7 @@ CALL ssize_t read(int fd, void *bytes, size_t size)
     posix_begin();
     return file_is_ours(fd) ? read_inside(fd, bytes, size, AT_OFFSET) : next.read(fd, bytes, size);
 }
+CALL_ALIAS(__read, read);
 
 CALL ssize_t pread(int fd, void *bytes, size_t size, off_t at)
 {
@@ -64,6 +65,7 @@ CALL ssize_t pread(int fd, void *bytes, size_t size, off_t at)
     return at < 0 ? posix_result(EINVAL) : read_inside(fd, bytes, size, at);
 }
 CALL_ALIAS(pread64, pread);
+CALL_ALIAS(__pread64, pread);
 
 CALL ssize_t __read_chk(int fd, void *bytes, size_t size, size_t room)
 {
@@ -123,6 +125,7 @@ CALL ssize_t write(int fd, const void *bytes, size_t size)
     posix_begin();
     return file_is_ours(fd) ? write_inside(fd, bytes, size, AT_OFFSET) : next.write(fd, bytes, size);
 }
+CALL_ALIAS(__write, write);
 
 CALL ssize_t pwrite(int fd, const void *bytes, size_t size, off_t at)
 {
@@ -132,6 +135,7 @@ CALL ssize_t pwrite(int fd, const void *bytes, size_t size, off_t at)
     return at < 0 ? posix_result(EINVAL) : write_inside(fd, bytes, size, at);
 }
 CALL_ALIAS(pwrite64, pwrite);
+CALL_ALIAS(__pwrite64, pwrite);
 
 /* ---- Several pieces ---- */
 
@@ -168,14 +172,18 @@ CALL ssize_t writev(int fd, const struct iovec *piece, int n)
 CALL ssize_t preadv(int fd, const struct iovec *piece, int n, off_t at)
 {
     posix_begin();
-    return file_is_ours(fd) ? each_piece(fd, piece, n, at, 0) : next.preadv(fd, piece, n, at);
+    if (!file_is_ours(fd))
+        return next.preadv(fd, piece, n, at);
+    return at < 0 ? posix_result(EINVAL) : each_piece(fd, piece, n, at, 0);
 }
 CALL_ALIAS(preadv64, preadv);
 
 CALL ssize_t pwritev(int fd, const struct iovec *piece, int n, off_t at)
 {
     posix_begin();
-    return file_is_ours(fd) ? each_piece(fd, piece, n, at, 1) : next.pwritev(fd, piece, n, at);
+    if (!file_is_ours(fd))
+        return next.pwritev(fd, piece, n, at);
+    return at < 0 ? posix_result(EINVAL) : each_piece(fd, piece, n, at, 1);
 }
 CALL_ALIAS(pwritev64, pwritev);
 
@@ -304,6 +312,11 @@ CALL off_t lseek(int fd, off_t offset, int whence)
     return file_is_ours(fd) ? seek_inside(fd, offset, whence) : next.lseek(fd, offset, whence);
 }
 CALL_ALIAS(lseek64, lseek);
+
+CALL off_t __lseek(int fd, off_t offset, int whence)
+{
+    return lseek(fd, offset, whence);
+}
 
 static int truncate_inside(int fd, off_t size)
 {

@@ -17,9 +17,14 @@
 
 static int open_inside(const struct route *r, int flags, mode_t mode)
 {
-    int fd, error = r->mount->kind == MOUNT_PARTICLES ? particles_open(r->mount, r->path, flags, &fd)
-                                                      : tree_open(r->mount, r->path, flags, mode, &fd);
+    int fd = -1, error = 0;
 
+    if ((flags & O_TMPFILE) == O_TMPFILE)
+        error = EOPNOTSUPP;
+    else if (r->mount->kind == MOUNT_PARTICLES)
+        error = particles_open(r->mount, r->path, flags, &fd);
+    else
+        error = tree_open(r->mount, r->path, flags, mode, &fd);
     return error == 0 ? fd : posix_result(error);
 }
 
@@ -55,6 +60,8 @@ CALL int open(const char *path, int flags, ...)
     return open_call(AT_FDCWD, path, flags, mode, __builtin_return_address(0));
 }
 CALL_ALIAS(open64, open);
+CALL_ALIAS(__open, open);
+CALL_ALIAS(__open64, open);
 
 CALL int openat(int folder, const char *path, int flags, ...)
 {
@@ -92,6 +99,7 @@ CALL int close(int fd)
 
     return error != 0 ? posix_result(error) : result;
 }
+CALL_ALIAS(__close, close);
 
 /* ---- Copies ---- */
 
@@ -151,6 +159,11 @@ CALL int dup2(int from, int to)
 {
     posix_begin();
     return from == to ? next.dup2(from, to) : dup_to(from, to, 0, __builtin_return_address(0));
+}
+
+CALL int __dup2(int from, int to)
+{
+    return dup2(from, to);
 }
 
 CALL int dup3(int from, int to, int flags)
@@ -217,6 +230,7 @@ CALL int fcntl(int fd, int command, ...)
     return file_is_ours(fd) ? fcntl_inside(fd, command, argument) : next.fcntl(fd, command, argument);
 }
 CALL_ALIAS(fcntl64, fcntl);
+CALL_ALIAS(__fcntl, fcntl);
 
 CALL int close_range(unsigned first, unsigned last, int flags)
 {

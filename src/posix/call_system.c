@@ -14,6 +14,7 @@
 #include "posix/next.h"
 #include "posix/posix_tree.h"
 #include "posix/route.h"
+#include "posix/undeclared.h"
 
 /* ---- File systems ---- */
 
@@ -135,6 +136,11 @@ CALL int fstatvfs64(int fd, struct statvfs64 *out)
 }
 
 /* Limits are those of the root of the system, but for links. */
+static long tell_limit(int name)
+{
+    return name == _PC_LINK_MAX ? 1 : name == _PC_NAME_MAX ? NAME_MAX : next.pathconf("/", name);
+}
+
 CALL long pathconf(const char *path, int name)
 {
     struct route r;
@@ -143,7 +149,13 @@ CALL long pathconf(const char *path, int name)
 
     if (!m)
         return error != 0 ? posix_result(error) : next.pathconf(r.path, name);
-    return name == _PC_LINK_MAX ? 1 : name == _PC_NAME_MAX ? NAME_MAX : next.pathconf("/", name);
+    return tell_limit(name);
+}
+
+CALL long fpathconf(int fd, int name)
+{
+    posix_begin();
+    return file_is_ours(fd) ? tell_limit(name) : next.fpathconf(fd, name);
 }
 
 /* ---- What there is not ---- */
@@ -173,6 +185,19 @@ CALL int mknodat(int folder, const char *path, mode_t mode, dev_t device)
 CALL int mknod(const char *path, mode_t mode, dev_t device)
 {
     return mknodat(AT_FDCWD, path, mode, device);
+}
+
+/* What programs call that were built with a C library before 2.33. */
+CALL int __xmknod(int version, const char *path, mode_t mode, const dev_t *device)
+{
+    (void)version;
+    return mknod(path, mode, *device);
+}
+
+CALL int __xmknodat(int version, int folder, const char *path, mode_t mode, const dev_t *device)
+{
+    (void)version;
+    return mknodat(folder, path, mode, *device);
 }
 
 CALL int mkfifoat(int folder, const char *path, mode_t mode)

@@ -56,11 +56,13 @@
     X(int, mkostemps, (char *, int, int))                                                                              \
     X(char *, mkdtemp, (char *))                                                                                       \
     X(char *, mktemp, (char *))                                                                                        \
+    X(char *, tempnam, (const char *, const char *))                                                                   \
     X(int, statfs, (const char *, struct statfs *))                                                                    \
     X(int, fstatfs, (int, struct statfs *))                                                                            \
     X(int, statvfs, (const char *, struct statvfs *))                                                                  \
     X(int, fstatvfs, (int, struct statvfs *))                                                                          \
     X(long, pathconf, (const char *, int))                                                                             \
+    X(long, fpathconf, (int, int))                                                                                     \
     X(int, mknodat, (int, const char *, mode_t, dev_t))                                                                \
     X(int, inotify_add_watch, (int, const char *, uint32_t))                                                           \
     X(int, name_to_handle_at, (int, const char *, struct file_handle *, int *, int))                                   \
