@@ -1,6 +1,7 @@
 /* Opening, closing and copying descriptors. */
 #include <errno.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdint.h>
 #include "posix/begin.h"
 #include "posix/file_lock.h"
@@ -32,11 +33,18 @@ static int open_inside(const struct route *r, int flags, mode_t mode)
 static int open_call(int folder, const char *path, int flags, mode_t mode, const void *from)
 {
     int fd, has_last = !(flags & O_NOFOLLOW) && (flags & (O_CREAT | O_EXCL)) != (O_CREAT | O_EXCL);
+    char whole[2 * PATH_MAX];
     struct route r;
 
     posix_begin();
     if (library_is_caller(from))
         return internal_keep(next.openat(folder, path, flags, mode));
+    struct file *f = route_descriptor(path);
+    if (f && f->kind == FILE_TREE) {
+        snprintf(whole, sizeof whole, "%s%s", f->mount->point, f->path);
+        path = whole;
+    }
+    file_put(f);
     route_find(&r, folder, path);
     do
         fd = r.mount ? open_inside(&r, flags, mode) : next.openat(r.folder, r.path, flags, mode);

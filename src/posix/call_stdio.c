@@ -166,7 +166,9 @@ static FILE *stream_of_descriptor(int fd, const char *mode, int flags)
 CALL FILE *fopen(const char *path, const char *mode)
 {
     posix_begin();
-    if (route_is_outside(AT_FDCWD, path))
+    struct file *f = route_descriptor(path);
+    file_put(f);
+    if (!f && route_is_outside(AT_FDCWD, path))
         return next.fopen(path, mode);
     int flags = flags_of(mode);
     int fd = flags < 0 ? posix_result(EINVAL) : open(path, flags, 0666);

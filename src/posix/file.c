@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include "posix/internal.h"
 #include "posix/next.h"
 
 static struct {

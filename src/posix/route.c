@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "posix/file.h"
@@ -214,6 +215,23 @@ int route_find(struct route *r, int folder, const char *path)
     r->folder = AT_FDCWD;
     r->path = r->room;
     return k.mount != NULL;
+}
+
+struct file *route_descriptor(const char *path)
+{
+    static const char *const standard[] = {"/dev/stdin", "/dev/stdout", "/dev/stderr"};
+    char *end;
+
+    if (mounts.count == 0 || !path || (strncmp(path, "/dev/", 5) != 0 && strncmp(path, "/proc/self/fd/", 14) != 0))
+        return NULL;
+    for (int i = 0; i < 3; i++)
+        if (strcmp(path, standard[i]) == 0)
+            return file_get(i);
+    const char *number = path + (path[1] == 'p' ? strlen("/proc/self/fd/") : strlen("/dev/fd/"));
+    if (path[1] == 'd' && strncmp(path, "/dev/fd/", 8) != 0)
+        return NULL;
+    long fd = strtol(number, &end, 10);
+    return end > number && !*end && fd < FILES_MAX ? file_get((int)fd) : NULL;
 }
 
 /* ---- The working directory ---- */

@@ -2,6 +2,7 @@
 #ifndef DELTAFS_POSIX_ROUTE_H
 #define DELTAFS_POSIX_ROUTE_H
 
+#include "posix/file.h"
 #include "posix/mount.h"
 
 /* Where a call's path leads. */
@@ -15,6 +16,9 @@ struct route {
 
 /* Find where a path leads that begins at `folder` (AT_FDCWD, or a descriptor). Returns whether it is in a mount. */
 int route_find(struct route *r, int folder, const char *path);
+/* The file of a mount that a path of the system such as /dev/stdout or /proc/self/fd/3 stands for, with one user more;
+ * NULL: it does not. The kernel would open the memfd, and nobody would know of what is written there. */
+struct file *route_descriptor(const char *path);
 /* Whether there is no path, or an empty one; headers say that calls are never given none, and they are. */
 int path_is_empty(const char *path);
 /* Whether a path surely leads out of all mounts; the usual case, and fast. */

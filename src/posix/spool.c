@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "posix/internal.h"
 #include "posix/next.h"
 #include "posix/posix.h"
 
@@ -45,7 +46,7 @@ void spool_destroy(struct spool *s)
     for (size_t i = 0; i < s->count; i++)
         free(s->chunk[i].bytes);
     if (s->fd >= 0)
-        next.close(s->fd);
+        internal_close(s->fd);
     free(s->chunk);
     free(s->folder);
     free(s);
@@ -64,7 +65,7 @@ static int file_open(struct spool *s)
 
     if (s->fd >= 0)
         return 0;
-    s->fd = next.openat(AT_FDCWD, s->folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    s->fd = internal_keep(next.openat(AT_FDCWD, s->folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
     if (s->fd >= 0)
         return 0;
     if (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT)
@@ -73,7 +74,7 @@ static int file_open(struct spool *s)
     if (snprintf(path, sizeof path, "%s/.deltafs-records.%ld.%p", s->folder, (long)getpid(), (void *)s) >=
         (int)sizeof path)
         return ENAMETOOLONG;
-    s->fd = next.openat(AT_FDCWD, path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    s->fd = internal_keep(next.openat(AT_FDCWD, path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (s->fd < 0)
         return errno;
     next.unlinkat(AT_FDCWD, path, 0);

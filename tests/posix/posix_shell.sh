@@ -35,6 +35,7 @@ END
     cat $d/a | tr a-z A-Z | sort >$d/sorted
     exec 3>$d/three; echo to 3 >&3; /bin/echo to 3 >&3; exec 3>&-
     exec 4<$d/a; read x <&4; read y <&4; cat <&4; echo $x $y; exec 4<&-
+    { echo to err >/dev/stderr; } 2>>$d/err; { cat /dev/stdin; cat /dev/fd/0; } <$d/a; (echo again >>/dev/stdout) >$d/out
     exec >$d/rest; echo rest; /bin/echo more; seq 3'
 
 check_script folders '
