@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include "posix/internal.h"
 #include "posix/next.h"
 
 static struct {
@@ -122,6 +121,8 @@ int file_each(int (*fn)(struct file *f, int fd, void *arg), void *arg)
 
 /* ---- Fork ---- */
 
+static struct file *first_held; /* a descriptor that is being closed is in the table no more, and its lock is held */
+
 static int hold_file(struct file *f, int fd, void *arg)
 {
     (void)fd;
@@ -129,23 +130,24 @@ static int hold_file(struct file *f, int fd, void *arg)
     if (f->is_held)
         return 0;
     pthread_mutex_lock(&f->lock);
-    f->is_held = 1;
     atomic_fetch_add(&f->users, 1);
+    f->is_held = 1;
+    f->held = first_held;
+    first_held = f;
     return 0;
 }
 
-static int release_file(struct file *f, int fd, void *is_child)
+/* A lock that another thread has taken after those were held. */
+static int free_lock(struct file *f, int fd, void *arg)
 {
     (void)fd;
-    if (f->is_held) {
-        f->is_held = 0;
+    (void)arg;
+    if (f->is_held)
+        return 0;
+    if (pthread_mutex_trylock(&f->lock) == 0)
         pthread_mutex_unlock(&f->lock);
-        file_put(f);
-    } else if (*(int *)is_child && pthread_mutex_trylock(&f->lock) != 0) {
+    else
         pthread_mutex_init(&f->lock, NULL);
-    } else if (*(int *)is_child) {
-        pthread_mutex_unlock(&f->lock);
-    }
     return 0;
 }
 
@@ -162,5 +164,12 @@ void files_hold_table(void)
 void files_release(int is_child)
 {
     pthread_mutex_unlock(&files.lock);
-    file_each(release_file, &is_child);
+    if (is_child)
+        file_each(free_lock, NULL);
+    for (struct file *f; (f = first_held);) {
+        first_held = f->held;
+        f->is_held = 0;
+        pthread_mutex_unlock(&f->lock);
+        file_put(f);
+    }
 }

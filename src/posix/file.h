@@ -31,7 +31,8 @@ struct file {
     pthread_mutex_t lock;
     int has_all; /* the memfd has all bytes of the file */
     int is_removed;
-    int is_held;        /* for a fork */
+    int is_held;        /* for a fork, with */
+    struct file *held;  /* this one */
     struct spans dirty; /* what is only in the memfd */
     uint64_t cut;       /* the file was truncated to this since it was last committed; UINT64_MAX: it was not */
     int is_unbounded;   /* bytes may have been written anywhere without this library: all are dirty */
