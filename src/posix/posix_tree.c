@@ -221,6 +221,7 @@ int file_stat(struct file *f, int fd, struct stat *out)
     struct stat now;
 
     *out = f->st;
+    out->st_nlink = f->is_removed ? 0 : out->st_nlink;
     if (f->kind != FILE_TREE || (f->flags & O_PATH))
         return 0;
     if (next.fstat(fd, &now) != 0)
