@@ -377,10 +377,10 @@ static int put_file(struct file *f, int fd, deltafs_namespace *ns, struct span *
     if (mark_collect(f, fd, unseen) != 0)
         return DELTAFS_ERR_IO;
     int status = open_again(f, ns, &to);
+    f->is_removed = status == DELTAFS_OK && !to;
     if (status == DELTAFS_OK && to)
         status = put_changes(f, fd, to);
     int closed = deltafs_namespace_file_close(to);
-    f->is_removed = !to;
     status = status == DELTAFS_OK ? closed : status;
     if (status == DELTAFS_OK && unseen->from < unseen->to && mark_set(f, fd, unseen->to) != 0)
         status = DELTAFS_ERR_IO;

@@ -129,7 +129,7 @@ static void changes(void **state)
 {
     (void)state;
     for (int i = 0; i < 4; i++) {
-        char name[16];
+        char name[32];
         snprintf(name, sizeof name, "changes%d", i);
         deltafs_namespace *a = create_one(name, i & 1), *b = open_ns(path_of(a), i & 2 ? O_RDWR : O_RDONLY);
         see_changes(a, b);
@@ -144,7 +144,7 @@ static void journals(void **state)
     deltafs_namespace *a = new_ns("journals"), *b = open_ns(path_of(a), O_RDWR),
                       *seldom = open_ns(path_of(a), O_RDONLY);
     static char text[200000];
-    char path[16];
+    char path[32];
     size_t got;
 
     (void)state;
@@ -187,7 +187,7 @@ static void seen_epochs(void **state)
 {
     deltafs_namespace *a = new_ns("seen"), *b = open_ns(path_of(a), O_RDONLY);
     static char text[200000];
-    char path[16];
+    char path[32];
 
     (void)state;
     for (int i = 0; i < 8; i++) {
@@ -218,7 +218,7 @@ static void seen_epochs(void **state)
 static void new_writers(void **state)
 {
     deltafs_namespace *a = new_ns("writers"), *b = open_ns(path_of(a), O_RDONLY), *writer[7];
-    char path[16];
+    char path[32];
 
     (void)state;
     for (int i = 0; i < 7; i++) {
@@ -248,7 +248,7 @@ static void new_writers(void **state)
 /* Epochs that others cover, and a compaction. */
 static void merges(void **state)
 {
-    char path[16];
+    char path[32];
 
     (void)state;
     for (int has_journals = 0; has_journals < 2; has_journals++) {
@@ -344,6 +344,7 @@ static void layers(void **state)
     commit(b);
     refresh(a);
     check_as_opened(a, "/");
+    close_ns(b);
     CHECK_IS(deltafs_namespace_open_view(NULL, O_RDONLY, 2, below, DELTAFS_SNAPSHOT_FIRST, NULL, &b), DELTAFS_OK);
     refresh(b);
     assert_string_equal(list_names(b, "/"), "0 1 f");
@@ -615,11 +616,11 @@ static void open_lists(void **state)
 {
     const struct deltafs_namespace_entry *entry;
     deltafs_namespace_list *l;
-    char path[16];
+    char path[32];
 
     (void)state;
     for (int i = 0; i < 12; i++) {
-        char name[16];
+        char name[32];
         snprintf(name, sizeof name, "lists%d", i);
         deltafs_namespace *a = create_one(name, i & 1), *c = NULL;
         for (int k = 0; k < 40; k++) {
@@ -809,7 +810,7 @@ static void damage(void **state)
 /* A journal that was written again by a repair, without a commit that was damaged. */
 static void repaired(void **state)
 {
-    char table[32], path[16];
+    char table[32], path[32];
     size_t n, first = 0;
 
     (void)state;
