@@ -220,6 +220,8 @@ static int rename_inside(const struct route *a, const struct route *b, unsigned 
     n.to.st_ino = has_to ? n.to.st_ino : 0;
     if (flags & RENAME_NOREPLACE && has_to)
         return EEXIST;
+    if (has_to && n.to.st_ino == n.from.st_ino)
+        return 0;
     if (has_to)
         file_each(keep_bytes, &n.to);
     error = names_begin(a->mount, &ns);

@@ -88,7 +88,7 @@ void particles_stat_folder(const struct mount *m, struct stat *out)
 
     if (next.fstatat(AT_FDCWD, m->target, &real, 0) != 0) /* it is not created yet */
         clock_gettime(CLOCK_REALTIME, &real.st_mtim);
-    *out = (struct stat){.st_dev = makedev(DEVICE, (unsigned)(m - mounts.mount)),
+    *out = (struct stat){.st_dev = makedev(DEVICE, (unsigned)(m - mounts.mount) + 1),
                          .st_ino = INODE_ROOT,
                          .st_mode = S_IFDIR | 0755,
                          .st_nlink = 2,

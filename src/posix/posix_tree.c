@@ -313,8 +313,10 @@ static int put_changes(struct file *f, int fd, deltafs_namespace_file *to)
 
     if (status == DELTAFS_OK && next.fstat(fd, &now) != 0)
         status = DELTAFS_ERR_IO;
-    if (status == DELTAFS_OK && f->cut < s.size)
+    if (status == DELTAFS_OK && f->cut < s.size) {
         status = deltafs_namespace_file_truncate(to, f->cut);
+        s.size = f->cut;
+    }
     if (status == DELTAFS_OK && f->is_unbounded)
         status = put_span(f->mount->tree, fd, to, (struct span){0, (uint64_t)now.st_size});
     for (size_t i = 0; i < f->dirty.count && status == DELTAFS_OK; i++)
@@ -426,6 +428,12 @@ int file_publish(struct file *f, int fd)
         if (error != 0)
             return error;
         error = tree_end(t, put_file(f, fd, ns, &unseen));
+        if (error == 0 && f->is_removed) {
+            posix_say("%s%s: another process has removed or renamed the file while it was open; what was written to it "
+                      "since then is lost",
+                      f->mount->point, f->path);
+            error = ESTALE;
+        }
         if (error != 0 && unseen.from < unseen.to)
             mark_set(f, fd, unseen.from);
     }
@@ -764,7 +772,7 @@ static int tree_sync(struct tree *t)
 {
     pthread_mutex_lock(&t->lock);
     int error = 0;
-    if (!t->is_synced) {
+    if (!t->is_synced && !t->is_snapshot) {
         if (t->ns)
             error = fail(tree_close(t));
         int result = nftw(t->target, sync_entry, 16, FTW_PHYS | FTW_DEPTH);

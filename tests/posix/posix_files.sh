@@ -55,3 +55,16 @@ grep -q "Read-only" err || fail "a snapshot: $(cat err)"
 # What is not a mount.
 mounted "namespace=mounted" true 2>err && fail "bad mounts"
 grep -q "deltafs run" err || fail "bad mounts: $(cat err)"
+
+# A file that another process renames while it is open: what comes after that is lost, and that is said.
+m sh -c 'exec 3>/mounted/open; echo one >&3; mv /mounted/open /mounted/renamed; echo two >&3' 2>err
+grep -q "another process has removed or renamed" err || fail "a renamed file: $(cat err)"
+# Truncated and made longer; renamed to itself.
+expect 0 m "${PYTHON3:-python3}" -c "
+import os
+fd = os.open('/mounted/cut', os.O_RDWR | os.O_CREAT)
+os.write(fd, b'x' * 100); os.fsync(fd); os.ftruncate(fd, 50); os.ftruncate(fd, 80); os.close(fd)
+assert os.stat('/mounted/cut').st_size == 80
+with open('/mounted/same', 'w') as f:
+    os.rename('/mounted/same', '/mounted/same'); f.write('kept')
+assert open('/mounted/same').read() == 'kept'"
