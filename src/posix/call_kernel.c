@@ -47,20 +47,17 @@ static int names_inside(long number, const long a[ARGUMENTS])
 #endif
 #ifdef SYS_statx
     case SYS_statx:
-        return is_inside(a[0], a[1]);
 #endif
 #ifdef SYS_openat2
     case SYS_openat2:
-        return is_inside(a[0], a[1]);
 #endif
 #ifdef SYS_faccessat2
     case SYS_faccessat2:
-        return is_inside(a[0], a[1]);
 #endif
 #ifdef SYS_fchmodat2
     case SYS_fchmodat2:
-        return is_inside(a[0], a[1]);
 #endif
+        return is_inside(a[0], a[1]);
     default:
         return 0;
     }
