@@ -129,11 +129,11 @@ static int note_copy(int from, int to)
     int error = f ? file_set(f, to) : 0;
 
     if (f && error == 0)
-        if (f && error == 0)
-            error = f->kind == FILE_PARTICLE ? particles_note_copy(f, from, to) : share_standard(f, to);
+        error = f->kind == FILE_PARTICLE ? particles_note_copy(f, from, to) : share_standard(f, to);
     file_put(f);
     if (error == 0)
         return to;
+    file_forget(to);
     next.close(to);
     return posix_result(error);
 }

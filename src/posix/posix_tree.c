@@ -693,17 +693,21 @@ static int count_changed(struct file *f, int fd, void *count)
     return 0;
 }
 
+static int publish_locked(struct file *f, int fd, void *arg)
+{
+    (void)arg;
+    pthread_mutex_lock(&f->lock);
+    int error = file_publish(f, fd);
+    pthread_mutex_unlock(&f->lock);
+    return error;
+}
+
 static int publish_same(struct file *f, int fd, void *stat)
 {
     const struct stat *same = stat;
-    int error = 0;
+    int is_same = f->kind == FILE_TREE && f->st.st_ino == same->st_ino && f->st.st_dev == same->st_dev;
 
-    if (f->kind != FILE_TREE || f->st.st_ino != same->st_ino || f->st.st_dev != same->st_dev)
-        return 0;
-    pthread_mutex_lock(&f->lock);
-    error = file_publish(f, fd);
-    pthread_mutex_unlock(&f->lock);
-    return error;
+    return is_same ? publish_locked(f, fd, NULL) : 0;
 }
 
 /* A file that this process has open, and has written to, is opened with what was written. */
@@ -791,15 +795,6 @@ int file_sync(struct file *f, int fd)
 }
 
 /* ---- The process ---- */
-
-static int publish_locked(struct file *f, int fd, void *arg)
-{
-    (void)arg;
-    pthread_mutex_lock(&f->lock);
-    int error = file_publish(f, fd);
-    pthread_mutex_unlock(&f->lock);
-    return error;
-}
 
 int trees_commit(void)
 {
