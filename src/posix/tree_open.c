@@ -1,0 +1,214 @@
+#include "posix/posix_tree.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "posix/internal.h"
+#include "posix/mark.h"
+#include "posix/next.h"
+#include "posix/tree_parts.h"
+
+#define ALL_MAX        ((uint64_t)4 << 20) /* a file of so many bytes is in its memfd when it is opened */
+#define MEMFD_NAME_MAX 200                 /* the kernel takes 249 bytes */
+
+/* Fill the memfd, as far as the file is small and is to be read. */
+static int fill_memfd(struct file *f, int fd, deltafs_namespace_file *from)
+{
+    struct tree *t = f->mount->tree;
+    uint64_t size = (uint64_t)f->st.st_size;
+    int status = DELTAFS_OK;
+
+    f->has_all = size == 0 || ((f->flags & O_ACCMODE) != O_WRONLY && size <= ALL_MAX);
+    for (uint64_t at = 0; f->has_all && at < size && status == DELTAFS_OK;) {
+        size_t got = 0;
+        status = deltafs_namespace_file_read(from, at, t->copy, COPY_SIZE, &got);
+        if (status == DELTAFS_OK && (got == 0 || next.pwrite(fd, t->copy, got, (off_t)at) != (ssize_t)got))
+            status = DELTAFS_ERR_IO;
+        at += got;
+    }
+    if (status == DELTAFS_OK && !f->has_all && next.ftruncate(fd, f->st.st_size) != 0)
+        status = DELTAFS_ERR_IO;
+    return status;
+}
+
+static int close_file(struct file *f, int fd)
+{
+    pthread_mutex_lock(&f->lock);
+    int error = file_publish(f, fd);
+    if (f->lock_fd >= 0)
+        internal_close(f->lock_fd);
+    f->lock_fd = -1;
+    pthread_mutex_unlock(&f->lock);
+    if (f->reader) {
+        pthread_mutex_lock(&f->mount->tree->lock);
+        tree_close_reader(f, fd, f->mount->tree);
+        pthread_mutex_unlock(&f->mount->tree->lock);
+    }
+    return error;
+}
+
+void tree_take_over(struct file *f)
+{
+    f->close = close_file;
+}
+
+/* The offset of a memfd is not safe from processes that write to it at the same time, unless it was opened by a path.
+ * The number stays the same: it is the least that is free. */
+static int open_again_by_path(int fd, int flags)
+{
+    char path[64];
+
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    int other = next.openat(AT_FDCWD, path, O_RDWR | O_CLOEXEC);
+    if (other < 0) /* without /proc, it stays as it is */
+        return 0;
+    int error = next.dup3(other, fd, flags & O_CLOEXEC) < 0 ? errno : 0;
+    next.close(other);
+    return error;
+}
+
+static const char *last_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+static int make_descriptor(struct file *f, int *fd)
+{
+    int error = 0;
+
+    char name[MEMFD_NAME_MAX + 1];
+
+    snprintf(name, sizeof name, "%s", last_name(f->path));
+    *fd = memfd_create(name, f->flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
+    if (*fd < 0)
+        return errno;
+    if ((f->flags & O_ACCMODE) != O_RDONLY && !(f->flags & O_PATH))
+        error = open_again_by_path(*fd, f->flags);
+    if (error != 0)
+        return error;
+    if ((f->flags & O_APPEND) && next.fcntl(*fd, F_SETFL, O_APPEND) != 0)
+        return errno;
+    return 0;
+}
+
+/* Open what is no file of bytes: a folder, or anything with O_PATH. */
+static int open_other(struct file *f, deltafs_namespace *ns)
+{
+    struct deltafs_namespace_stat s = {.struct_size = sizeof s};
+    int status = deltafs_namespace_stat(ns, f->path, f->flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0, &s);
+
+    if (status != DELTAFS_OK)
+        return status;
+    tree_fill_stat(f->mount, &s, &f->st);
+    f->kind = S_ISDIR(s.mode) ? FILE_FOLDER : FILE_TREE;
+    return DELTAFS_OK;
+}
+
+static int open_bytes(struct file *f, deltafs_namespace *ns, mode_t mode, int *fd)
+{
+    struct deltafs_namespace_stat s = {.struct_size = sizeof s};
+    deltafs_namespace_file *h = NULL;
+    int is_change = f->mount->tree->is_change, is_read = (f->flags & O_ACCMODE) == O_RDONLY;
+    int flags = (f->flags & O_NOFOLLOW) | (is_change ? O_RDWR | (f->flags & (O_CREAT | O_EXCL | O_TRUNC)) : O_RDONLY);
+    int status = deltafs_namespace_file_open(ns, f->path, flags, mode, &h);
+
+    if (status == DELTAFS_ERR_FOLDER && is_read && !(f->flags & O_CREAT))
+        return open_other(f, ns);
+    if (status == DELTAFS_OK)
+        status = deltafs_namespace_file_stat(h, &s);
+    if (status == DELTAFS_OK) {
+        tree_fill_stat(f->mount, &s, &f->st);
+        status = fill_memfd(f, *fd, h);
+    }
+    int closed = deltafs_namespace_file_close(h);
+    return status == DELTAFS_OK ? closed : status;
+}
+
+static mode_t current_umask(void)
+{
+    mode_t mask = umask(0);
+
+    umask(mask);
+    return mask;
+}
+
+/* What a call of open changes: a file that is there is not created. */
+static int open_changes(struct mount *m, const char *path, int flags)
+{
+    struct stat st;
+
+    if (flags & O_PATH)
+        return 0;
+    if ((flags & O_TRUNC) || (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL))
+        return 1;
+    return (flags & O_CREAT) && tree_stat(m, path, 0, &st) != 0;
+}
+
+static int open_once(struct file *f, mode_t mode, int is_change, int *fd)
+{
+    deltafs_namespace *ns;
+    int error = tree_begin(f->mount->tree, is_change, &ns);
+
+    if (error != 0)
+        return error;
+    return tree_end(f->mount->tree, f->flags & (O_PATH | O_DIRECTORY) ? open_other(f, ns)
+                                                                      : open_bytes(f, ns, mode & ~current_umask(), fd));
+}
+
+static int count_changed(struct file *f, int fd, void *count)
+{
+    *(int *)count += file_has_changes(f, fd);
+    return 0;
+}
+
+static int publish_same(struct file *f, int fd, void *stat)
+{
+    const struct stat *same = stat;
+    int is_same = f->kind == FILE_TREE && f->st.st_ino == same->st_ino && f->st.st_dev == same->st_dev;
+
+    return is_same ? file_publish_locked(f, fd, NULL) : 0;
+}
+
+/* A file that this process has open, and has written to, is opened with what was written. */
+static int publish_open(struct mount *m, const char *path)
+{
+    struct stat st;
+    int count = 0;
+
+    file_each(count_changed, &count);
+    return count > 0 && tree_stat(m, path, 0, &st) == 0 ? file_each(publish_same, &st) : 0;
+}
+
+int tree_open(struct mount *m, const char *path, int flags, mode_t mode, int *fd)
+{
+    struct file *f;
+
+    *fd = -1;
+    if (m->tree->is_snapshot && (flags & O_ACCMODE) != O_RDONLY && !(flags & O_PATH))
+        return EROFS;
+    int error = file_create(FILE_TREE, m, strdup(path), flags, &f);
+    if (error != 0)
+        return error;
+    tree_take_over(f);
+    error = make_descriptor(f, fd);
+    if (error == 0 && !(flags & (O_PATH | O_DIRECTORY)))
+        error = publish_open(m, path);
+    int is_change = open_changes(m, path, flags);
+    if (error == 0)
+        error = open_once(f, mode, is_change, fd);
+    if (error == ENOENT && (flags & O_CREAT) && !is_change) /* it was removed since */
+        error = open_once(f, mode, 1, fd);
+    if (error == 0 && (flags & O_DIRECTORY) && !S_ISDIR(f->st.st_mode))
+        error = ENOTDIR;
+    if (error == 0)
+        error = file_set(f, *fd);
+    if (error == 0 && *fd <= STDERR_FILENO)
+        error = mark_begin(f, *fd);
+    file_put(f);
+    if (error != 0 && *fd >= 0)
+        next.close(*fd);
+    return error;
+}

@@ -1,0 +1,32 @@
+/* What the parts of a namespace behind a mount point share. */
+#ifndef DELTAFS_POSIX_TREE_PARTS_H
+#define DELTAFS_POSIX_TREE_PARTS_H
+
+#include "posix/file.h"
+
+#define COPY_SIZE ((size_t)256 << 10)
+
+struct tree {
+    pthread_mutex_t lock;
+    char *target;
+    int is_snapshot;
+    deltafs_namespace *ns; /* NULL: it is not open */
+    int is_writer;         /* of it */
+    int is_broken;         /* a commit has failed: the handle is of no use any more */
+    int is_synced;         /* commits are durable */
+    int is_change;         /* of the call that has begun */
+    int run;               /* the descriptor of RUN; -1 */
+    uint64_t changes;      /* the number in it, when the handle was last refreshed */
+    uint8_t *copy;         /* COPY_SIZE bytes */
+};
+
+/* What the namespace says of a file, as its stat. */
+void tree_fill_stat(const struct mount *m, const struct deltafs_namespace_stat *s, struct stat *out);
+
+/* For file_each: close the reader of a file of this tree, with its lock; and publish a file. */
+int tree_close_reader(struct file *f, int fd, void *tree);
+int file_publish_locked(struct file *f, int fd, void *unused);
+/* Whether a file has something to publish. */
+int file_has_changes(struct file *f, int fd);
+
+#endif

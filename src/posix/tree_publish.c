@@ -1,0 +1,216 @@
+#include "posix/posix_tree.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include "posix/mark.h"
+#include "posix/next.h"
+#include "posix/tree_parts.h"
+
+#define DIRTY_MAX ((uint64_t)16 << 20) /* so many bytes that are not in the namespace yet */
+
+/* Put bytes that are in the memfd into the file. */
+static int put_span(struct tree *t, int fd, deltafs_namespace_file *to, struct span s)
+{
+    int status = DELTAFS_OK;
+
+    while (s.from < s.to && status == DELTAFS_OK) {
+        size_t want = s.to - s.from < COPY_SIZE ? (size_t)(s.to - s.from) : COPY_SIZE;
+        ssize_t got = next.pread(fd, t->copy, want, (off_t)s.from);
+        if (got <= 0)
+            return got < 0 ? DELTAFS_ERR_IO : DELTAFS_OK; /* it was truncated meanwhile */
+        status = deltafs_namespace_file_write(to, s.from, t->copy, (size_t)got);
+        s.from += (uint64_t)got;
+    }
+    return status;
+}
+
+/* The same of a memfd that other processes write to, too. Holes are what one of them has published and freed. The memfd
+ * is opened again, to have an offset of its own. */
+static int put_data(struct tree *t, int fd, deltafs_namespace_file *to, struct span s)
+{
+    char path[64];
+    int status = DELTAFS_OK;
+
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    int own = next.openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOATIME);
+    if (own < 0)
+        return put_span(t, fd, to, s);
+    while (status == DELTAFS_OK && s.from < s.to) {
+        off_t from = next.lseek(own, (off_t)s.from, SEEK_DATA);
+        off_t end = from < 0 ? -1 : next.lseek(own, from, SEEK_HOLE);
+        if (end < 0 || (uint64_t)from >= s.to)
+            break;
+        s.from = (uint64_t)end;
+        status = put_span(t, own, to, (struct span){(uint64_t)from, s.from < s.to ? s.from : s.to});
+    }
+    next.close(own);
+    return status;
+}
+
+/* Bring the file to the state of the memfd, where this process has changed it. */
+static int put_changes(struct file *f, int fd, deltafs_namespace_file *to)
+{
+    struct deltafs_namespace_stat s = {.struct_size = sizeof s};
+    struct stat now;
+    int status = deltafs_namespace_file_stat(to, &s);
+
+    if (status == DELTAFS_OK && next.fstat(fd, &now) != 0)
+        status = DELTAFS_ERR_IO;
+    if (status == DELTAFS_OK && f->cut < s.size) {
+        status = deltafs_namespace_file_truncate(to, f->cut);
+        s.size = f->cut;
+    }
+    if (status == DELTAFS_OK && f->is_unbounded)
+        status = put_span(f->mount->tree, fd, to, (struct span){0, (uint64_t)now.st_size});
+    for (size_t i = 0; i < f->dirty.count && status == DELTAFS_OK; i++)
+        status = (f->is_shared ? put_data : put_span)(f->mount->tree, fd, to, f->dirty.span[i]);
+    if (status == DELTAFS_OK && f->cut != UINT64_MAX && (uint64_t)now.st_size > s.size)
+        status = deltafs_namespace_file_truncate(to, (uint64_t)now.st_size);
+    if (status == DELTAFS_OK)
+        status = deltafs_namespace_file_stat(to, &s);
+    if (status == DELTAFS_OK)
+        tree_fill_stat(f->mount, &s, &f->st);
+    return status;
+}
+
+/* Open the file as it is now. *out stays NULL if it was removed meanwhile, by another process. */
+static int open_again(struct file *f, deltafs_namespace *ns, deltafs_namespace_file **out)
+{
+    struct deltafs_namespace_stat s = {.struct_size = sizeof s};
+    int flags = O_WRONLY | (f->flags & O_APPEND && f->cut == UINT64_MAX && f->mappings == 0 ? O_APPEND : 0);
+    int status = deltafs_namespace_file_open(ns, f->path, flags, 0, out);
+
+    if (status == DELTAFS_OK)
+        status = deltafs_namespace_file_stat(*out, &s);
+    if (status == DELTAFS_ERR_NOT_FOUND || (status == DELTAFS_OK && s.inode != f->st.st_ino)) {
+        deltafs_namespace_file_close(*out);
+        *out = NULL;
+        return DELTAFS_OK;
+    }
+    return status;
+}
+
+int file_has_changes(struct file *f, int fd)
+{
+    struct span unseen;
+
+    if (f->kind != FILE_TREE || f->is_removed)
+        return 0;
+    if (f->is_unbounded || f->cut != UINT64_MAX || (f->dirty.count > 0 && !(f->is_shared && f->flags & O_APPEND)))
+        return 1;
+    return mark_find(f, fd, &unseen) != 0 || unseen.from < unseen.to;
+}
+
+/* What is in shared mappings may have been changed. */
+static int note_mapped(struct file *f, int fd)
+{
+    struct stat now;
+
+    if (f->mappings == 0 || f->is_removed)
+        return 0;
+    if (next.fstat(fd, &now) != 0)
+        return errno;
+    uint64_t end = (uint64_t)now.st_size < f->mapped.to ? (uint64_t)now.st_size : f->mapped.to;
+    return f->mapped.from < end ? spans_add(&f->dirty, f->mapped.from, end) : 0;
+}
+
+/* With the lock of the tree. */
+static int put_file(struct file *f, int fd, deltafs_namespace *ns, struct span *unseen)
+{
+    deltafs_namespace_file *to = NULL;
+
+    if (mark_collect(f, fd, unseen) != 0)
+        return DELTAFS_ERR_IO;
+    int status = open_again(f, ns, &to);
+    f->is_removed = status == DELTAFS_OK && !to;
+    if (status == DELTAFS_OK && to)
+        status = put_changes(f, fd, to);
+    int closed = deltafs_namespace_file_close(to);
+    status = status == DELTAFS_OK ? closed : status;
+    if (status == DELTAFS_OK && unseen->from < unseen->to && mark_set(f, fd, unseen->to) != 0)
+        status = DELTAFS_ERR_IO;
+    return status;
+}
+
+static int free_span(int fd, struct span s)
+{
+    const uint64_t page = 4096;
+    uint64_t from = (s.from + page - 1) / page * page, to = s.to / page * page;
+
+    if (from >= to)
+        return 0;
+    return next.fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)from, (off_t)(to - from)) ? errno : 0;
+}
+
+/* What is in the namespace need not be in memory. But if others have the descriptor, they must not read it from there,
+ * and what they have written since must stay. */
+static int free_memory(struct file *f, int fd)
+{
+    struct stat now;
+    int error = 0;
+
+    if (f->is_mapped || (f->is_shared && (f->flags & O_ACCMODE) != O_WRONLY))
+        return 0;
+    if (!f->is_shared)
+        error = next.fstat(fd, &now) == 0 ? free_span(fd, (struct span){0, (uint64_t)now.st_size}) : errno;
+    for (size_t i = 0; f->is_shared && i < f->dirty.count && error == 0; i++)
+        error = free_span(fd, f->dirty.span[i]);
+    f->has_all = f->has_all && error != 0;
+    return error;
+}
+
+int file_publish(struct file *f, int fd)
+{
+    struct tree *t = f->mount->tree;
+    struct span unseen = {0, 0};
+    deltafs_namespace *ns;
+    int error = note_mapped(f, fd);
+
+    if (error == 0 && file_has_changes(f, fd)) {
+        error = tree_begin(t, 1, &ns);
+        if (error != 0)
+            return error;
+        error = tree_end(t, put_file(f, fd, ns, &unseen));
+        if (error == 0 && f->is_removed) {
+            posix_say("%s%s: another process has removed or renamed the file while it was open; what was written to it "
+                      "since then is lost",
+                      f->mount->point, f->path);
+            error = ESTALE;
+        }
+        if (error != 0 && unseen.from < unseen.to)
+            mark_set(f, fd, unseen.from);
+    }
+    if (error == 0 && f->dirty.bytes >= DIRTY_MAX && !f->is_removed)
+        error = free_memory(f, fd);
+    if (error == 0 && !f->is_removed) {
+        spans_clear(&f->dirty);
+        f->cut = UINT64_MAX;
+    }
+    return error;
+}
+
+int file_note_written(struct file *f, int fd, uint64_t from, uint64_t to)
+{
+    int error = spans_add(&f->dirty, from, to);
+
+    return error == 0 && f->dirty.bytes >= DIRTY_MAX ? file_publish(f, fd) : error;
+}
+
+int file_note_truncated(struct file *f, int fd, uint64_t size)
+{
+    struct span unseen;
+    int error = mark_find(f, fd, &unseen);
+
+    spans_cut(&f->dirty, size);
+    f->cut = size < f->cut ? size : f->cut;
+    return error == 0 && f->is_shared && unseen.from >= size ? mark_set(f, fd, size) : error;
+}
+
+int file_publish_locked(struct file *f, int fd, void *arg)
+{
+    (void)arg;
+    pthread_mutex_lock(&f->lock);
+    int error = file_publish(f, fd);
+    pthread_mutex_unlock(&f->lock);
+    return error;
+}
