@@ -278,8 +278,12 @@ static int truncate_path(const struct route *r, off_t size)
 
     if (size < 0)
         return EINVAL;
-    int error = names_begin(r->mount, &ns);
-    return error == 0 ? tree_end(r->mount->tree, deltafs_namespace_truncate(ns, r->path, (uint64_t)size)) : error;
+    int error = r->mount->kind == MOUNT_NAMESPACE ? tree_publish_path(r->mount, r->path, 0) : 0;
+    if (error == 0)
+        error = names_begin(r->mount, &ns);
+    if (error == 0)
+        error = tree_end(r->mount->tree, deltafs_namespace_truncate(ns, r->path, (uint64_t)size));
+    return error == 0 ? tree_refresh_path(r->mount, r->path, 0) : error;
 }
 
 CALL int truncate(const char *path, off_t size)

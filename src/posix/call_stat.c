@@ -227,13 +227,25 @@ static int set_route(const struct route *r, int flags, const struct deltafs_name
     return tree_end(r->mount->tree, deltafs_namespace_set_attributes(ns, r->path, flags & AT_SYMLINK_NOFOLLOW, a));
 }
 
+/* The same of a path that descriptors here may be open at. */
+static int set_path(const struct route *r, int flags, const struct deltafs_namespace_attributes *a)
+{
+    int error =
+        r->mount->kind == MOUNT_NAMESPACE ? tree_publish_path(r->mount, r->path, flags & AT_SYMLINK_NOFOLLOW) : 0;
+
+    if (error == 0)
+        error = set_route(r, flags, a);
+    return error == 0 ? tree_refresh_path(r->mount, r->path, flags & AT_SYMLINK_NOFOLLOW) : error;
+}
+
 static int set_descriptor(int fd, const struct deltafs_namespace_attributes *a)
 {
     struct file *f = file_get(fd);
-    struct route r = {.mount = f->mount, .path = f->path};
+    struct route r = {.mount = f->mount};
     struct stat now;
 
     pthread_mutex_lock(&f->lock);
+    r.path = f->path;
     int error = f->kind == FILE_PARTICLE ? 0 : f->mount->kind == MOUNT_NAMESPACE ? file_publish(f, fd) : EPERM;
     if (error == 0 && f->kind != FILE_PARTICLE && !f->is_removed)
         error = set_route(&r, f->flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0, a);
@@ -261,7 +273,7 @@ CALL int fchmodat(int folder, const char *path, mode_t mode, int flags)
     posix_begin();
     route_find(&r, folder, path);
     do
-        result = r.mount ? posix_result(set_route(&r, flags, &a)) : next.fchmodat(r.folder, r.path, mode, flags);
+        result = r.mount ? posix_result(set_path(&r, flags, &a)) : next.fchmodat(r.folder, r.path, mode, flags);
     while (result != 0 && follow_route(&r, !(flags & AT_SYMLINK_NOFOLLOW)));
     return result;
 }
@@ -304,7 +316,7 @@ CALL int fchownat(int folder, const char *path, uid_t uid, gid_t gid, int flags)
         return posix_result(set_descriptor(folder, &a));
     route_find(&r, folder, path);
     do
-        result = r.mount ? posix_result(set_route(&r, flags, &a)) : next.fchownat(r.folder, r.path, uid, gid, flags);
+        result = r.mount ? posix_result(set_path(&r, flags, &a)) : next.fchownat(r.folder, r.path, uid, gid, flags);
     while (result != 0 && follow_route(&r, !(flags & AT_SYMLINK_NOFOLLOW)));
     return result;
 }
@@ -364,7 +376,7 @@ static int set_times(const struct route *r, int flags, const struct timespec tim
 {
     const struct deltafs_namespace_attributes a = attributes_of_times(times);
 
-    return posix_result(set_route(r, flags, &a));
+    return posix_result(set_path(r, flags, &a));
 }
 
 CALL int utimensat(int folder, const char *path, const struct timespec times[2], int flags)

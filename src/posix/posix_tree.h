@@ -42,6 +42,15 @@ int file_publish(struct file *f, int fd);
 /* The same, and make it durable; from now on each commit of this process is. */
 int file_sync(struct file *f, int fd);
 
+/* If nothing is to be published: have the bytes that others have published since it was opened; not of a file that is
+ * mapped. With its lock. */
+int file_refresh(struct file *f, int fd);
+
+/* Before something is done by a path, publish what was written here to the file at that path; after a change by it,
+ * have the new state in all descriptors that are this file. `flags`: 0 or AT_SYMLINK_NOFOLLOW. */
+int tree_publish_path(struct mount *m, const char *path, int flags);
+int tree_refresh_path(struct mount *m, const char *path, int flags);
+
 /* Before a fork: commit all, and hold all locks; after it: release them, and in the child forget the handles. */
 void trees_before_fork(void);
 void trees_after_fork(int is_child);

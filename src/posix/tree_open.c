@@ -12,14 +12,14 @@
 #define ALL_MAX        ((uint64_t)4 << 20) /* a file of so many bytes is in its memfd when it is opened */
 #define MEMFD_NAME_MAX 200                 /* the kernel takes 249 bytes */
 
-/* Fill the memfd, as far as the file is small and is to be read. */
-static int fill_memfd(struct file *f, int fd, deltafs_namespace_file *from)
+int tree_fill_memfd(struct file *f, int fd, deltafs_namespace_file *from)
 {
     struct tree *t = f->mount->tree;
     uint64_t size = (uint64_t)f->st.st_size;
     int status = DELTAFS_OK;
 
-    f->has_all = size == 0 || ((f->flags & O_ACCMODE) != O_WRONLY && size <= ALL_MAX);
+    /* If it was read from the memfd until now, a child may go on with that. */
+    f->has_all = size == 0 || ((f->flags & O_ACCMODE) != O_WRONLY && (f->has_all || size <= ALL_MAX));
     for (uint64_t at = 0; f->has_all && at < size && status == DELTAFS_OK;) {
         size_t got = 0;
         status = deltafs_namespace_file_read(from, at, t->copy, COPY_SIZE, &got);
@@ -121,7 +121,7 @@ static int open_bytes(struct file *f, deltafs_namespace *ns, mode_t mode, int *f
         status = deltafs_namespace_file_stat(h, &s);
     if (status == DELTAFS_OK) {
         tree_fill_stat(f->mount, &s, &f->st);
-        status = fill_memfd(f, *fd, h);
+        status = tree_fill_memfd(f, *fd, h);
     }
     int closed = deltafs_namespace_file_close(h);
     return status == DELTAFS_OK ? closed : status;
@@ -158,30 +158,6 @@ static int open_once(struct file *f, mode_t mode, int is_change, int *fd)
                                                                       : open_bytes(f, ns, mode & ~current_umask(), fd));
 }
 
-static int count_changed(struct file *f, int fd, void *count)
-{
-    *(int *)count += file_has_changes(f, fd);
-    return 0;
-}
-
-static int publish_same(struct file *f, int fd, void *stat)
-{
-    const struct stat *same = stat;
-    int is_same = f->kind == FILE_TREE && f->st.st_ino == same->st_ino && f->st.st_dev == same->st_dev;
-
-    return is_same ? file_publish_locked(f, fd, NULL) : 0;
-}
-
-/* A file that this process has open, and has written to, is opened with what was written. */
-static int publish_open(struct mount *m, const char *path)
-{
-    struct stat st;
-    int count = 0;
-
-    file_each(count_changed, &count);
-    return count > 0 && tree_stat(m, path, 0, &st) == 0 ? file_each(publish_same, &st) : 0;
-}
-
 int tree_open(struct mount *m, const char *path, int flags, mode_t mode, int *fd)
 {
     struct file *f;
@@ -195,7 +171,7 @@ int tree_open(struct mount *m, const char *path, int flags, mode_t mode, int *fd
     tree_take_over(f);
     error = make_descriptor(f, fd);
     if (error == 0 && !(flags & (O_PATH | O_DIRECTORY)))
-        error = publish_open(m, path);
+        error = tree_publish_path(m, path, 0);
     int is_change = open_changes(m, path, flags);
     if (error == 0)
         error = open_once(f, mode, is_change, fd);

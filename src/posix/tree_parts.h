@@ -23,6 +23,9 @@ struct tree {
 /* What the namespace says of a file, as its stat. */
 void tree_fill_stat(const struct mount *m, const struct deltafs_namespace_stat *s, struct stat *out);
 
+/* Fill the memfd, which is empty, as far as the file is small and is to be read. */
+int tree_fill_memfd(struct file *f, int fd, deltafs_namespace_file *from);
+
 /* For file_each: close the reader of a file of this tree, with its lock; and publish a file. */
 int tree_close_reader(struct file *f, int fd, void *tree);
 int file_publish_locked(struct file *f, int fd, void *unused);

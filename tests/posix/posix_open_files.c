@@ -1,0 +1,184 @@
+/* Has files open that are changed by their paths, or by other processes, in the folder FOLDER, and prints what it sees.
+ *
+ *     posix_open_files FOLDER PART
+ *
+ * PART is paths, locks or others. In a mount, the first two print what they print in an ordinary folder. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void say(const char *label, long long n)
+{
+    if (n < 0)
+        printf("%s: %lld, %s\n", label, n, strerror(errno));
+    else
+        printf("%s: %lld\n", label, n);
+}
+
+/* The bytes of a descriptor; zeros are dots. */
+static void say_bytes(const char *label, int fd)
+{
+    char bytes[100] = "";
+    struct stat st;
+    ssize_t n = pread(fd, bytes, sizeof bytes - 1, 0);
+
+    for (ssize_t i = 0; i < n; i++)
+        bytes[i] = (char)(bytes[i] ? bytes[i] : '.');
+    if (n < 0 || fstat(fd, &st) != 0)
+        say(label, -1);
+    else
+        printf("%s: '%s', size %lld, mode %o\n", label, bytes, (long long)st.st_size, (unsigned)st.st_mode & 07777);
+}
+
+static void say_file(const char *path)
+{
+    int fd = open(path, O_RDONLY);
+
+    say_bytes(path, fd);
+    close(fd);
+}
+
+/* ---- By paths ---- */
+
+static void change_size(void)
+{
+    int fd = open("size", O_RDWR | O_CREAT, 0644), add = open("size", O_WRONLY | O_APPEND), read_only;
+
+    say("write", write(fd, "0123456789", 10));
+    read_only = open("size", O_RDONLY);
+    say("truncate", truncate("size", 4));
+    say_bytes("shorter", fd);
+    say_bytes("shorter, read only", read_only);
+    say("append", write(add, "++", 2));
+    close(add);
+    say("write", write(fd, "ab", 2));
+    say("truncate", truncate("size", 20));
+    say_bytes("longer", fd);
+    close(fd);
+    close(read_only);
+    say_file("size");
+}
+
+static void change_attributes(void)
+{
+    const struct timespec times[2] = {{.tv_sec = 1000}, {.tv_sec = 1000000}};
+    int fd = open("attributes", O_RDWR | O_CREAT, 0644), only_path = open("attributes", O_PATH);
+    int above = open("folder", O_RDONLY | O_DIRECTORY);
+    struct stat st;
+
+    say("write", write(fd, "text", 4));
+    say("chmod", chmod("attributes", 0600) | chmod("folder", 0700));
+    say_bytes("mode", fd);
+    say("mode of O_PATH", fstat(only_path, &st) == 0 ? (long long)st.st_mode : -1);
+    say("mode of a folder", fstat(above, &st) == 0 ? (long long)st.st_mode : -1);
+    say("write", write(fd, "more", 4));
+    say("utimensat", utimensat(AT_FDCWD, "attributes", times, 0));
+    say("time of the descriptor", fstat(fd, &st) == 0 ? st.st_mtime : -1);
+    close(fd);
+    close(only_path);
+    close(above);
+    say("time", stat("attributes", &st) == 0 ? st.st_mtime : -1);
+}
+
+static void paths(void)
+{
+    mkdir("folder", 0755);
+    change_size();
+    change_attributes();
+}
+
+/* ---- Locks ---- */
+
+#define TIMES 200
+
+/* Add 1 to the number in a file, many times. */
+static int count_up(const char *path)
+{
+    int fd = open(path, O_RDWR | O_CREAT, 0644);
+
+    for (int i = 0; i < TIMES; i++) {
+        char text[20] = "";
+        if (flock(fd, LOCK_EX) != 0 || pread(fd, text, sizeof text - 1, 0) < 0)
+            return 1;
+        int n = snprintf(text, sizeof text, "%d", atoi(text) + 1);
+        if (ftruncate(fd, 0) != 0 || pwrite(fd, text, (size_t)n, 0) != n || flock(fd, LOCK_UN) != 0)
+            return 1;
+    }
+    return close(fd);
+}
+
+static void wait_for(pid_t child, const char *label)
+{
+    int status = -1;
+
+    if (waitpid(child, &status, 0) < 0 || status != 0)
+        printf("%s: status %d\n", label, status);
+}
+
+/* Add lines, each with the number of those before it. The file is shared with a process that does nothing. */
+static int add_lines(const char *path)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_APPEND, 0644);
+    pid_t child = fork();
+
+    if (child == 0)
+        _exit(0);
+    wait_for(child, path);
+    for (int i = 0; i < TIMES / 10; i++) {
+        char line[20];
+        if (flock(fd, LOCK_EX) != 0)
+            return 1;
+        int n = snprintf(line, sizeof line, "%03d\n", (int)lseek(fd, 0, SEEK_END) / 4);
+        if (write(fd, line, (size_t)n) != n || flock(fd, LOCK_UN) != 0)
+            return 1;
+    }
+    return close(fd);
+}
+
+static void in_two_processes(int (*fn)(const char *path), const char *path)
+{
+    pid_t child[2];
+
+    for (int i = 0; i < 2; i++) {
+        child[i] = fork();
+        if (child[i] == 0)
+            exit(fn(path));
+    }
+    for (int i = 0; i < 2; i++)
+        wait_for(child[i], path);
+}
+
+static void locks(void)
+{
+    char line[20];
+    int number, lines = 0, wrong = 0;
+
+    in_two_processes(count_up, "count");
+    say_file("count");
+    in_two_processes(add_lines, "lines");
+    FILE *f = fopen("lines", "r");
+    for (; f && fgets(line, sizeof line, f); lines++)
+        wrong += sscanf(line, "%d", &number) != 1 || number != lines;
+    if (f)
+        fclose(f);
+    say("lines", lines);
+    say("wrong lines", wrong);
+}
+
+int main(int argc, char **argv)
+{
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    if (argc != 3 || chdir(argv[1]) != 0)
+        return 99;
+    if (strcmp(argv[2], "paths") == 0)
+        paths();
+    else if (strcmp(argv[2], "locks") == 0)
+        locks();
+    return 0;
+}
