@@ -31,6 +31,15 @@ static int prepare(struct file *f, int fd, short type)
     return error;
 }
 
+/* Have what those have written that had the lock before. */
+static int refresh(struct file *f, int fd)
+{
+    pthread_mutex_lock(&f->lock);
+    int error = file_refresh(f, fd);
+    pthread_mutex_unlock(&f->lock);
+    return error;
+}
+
 int file_lock(struct file *f, int fd, int operation)
 {
     int what = operation & ~LOCK_NB;
@@ -53,9 +62,13 @@ int file_lock(struct file *f, int fd, int operation)
     if (error != 0)
         return error;
     l.l_start = (off_t)(sizeof(uint64_t) + (f->st.st_ino & (UINT64_MAX >> 2)));
-    if (next.fcntl(f->lock_fd, operation & LOCK_NB ? F_OFD_SETLK : F_OFD_SETLKW, &l) == 0)
-        return 0;
-    return errno == EACCES ? EWOULDBLOCK : errno;
+    if (next.fcntl(f->lock_fd, operation & LOCK_NB ? F_OFD_SETLK : F_OFD_SETLKW, &l) != 0)
+        return errno == EACCES ? EWOULDBLOCK : errno;
+    error = type == F_UNLCK ? 0 : refresh(f, fd);
+    l.l_type = F_UNLCK;
+    if (error != 0)
+        next.fcntl(f->lock_fd, F_OFD_SETLK, &l);
+    return error;
 }
 
 int file_refuse_lock(const struct file *f)
