@@ -28,6 +28,7 @@
 #include "namespace/own_table.h"
 #include "namespace/pin.h"
 #include "namespace/snapshot.h"
+#include "namespace/table_data.h"
 
 #define COPY_LEAST 4 /* data is copied if at least this part of its chunks is not needed */
 #define COPY_NAME  ".new"

@@ -5,6 +5,7 @@
 #include "base/coding.h"
 #include "namespace/file_bytes.h"
 #include "namespace/shared.h"
+#include "namespace/table_data.h"
 
 void file_bytes_fini(struct file_bytes *b)
 {

@@ -3,7 +3,8 @@
  *     entry.c       ids, attributes, records of tables
  *     name_table.c  names in memory: changed ones, and those that were looked up
  *     name_filter.c names that were committed, and are not in memory any more
- *     tables.c      what is committed: all tables, open for reading; chunk_stream.c: many small chunks at once
+ *     one_table.c   one table, open for reading; tables.c: all of them, which is what is committed
+ *     table_data.c  bytes of files in tables; chunk_stream.c: many small chunks at once
  *     own_table.c   where this writer commits: one table, and its data
  *     head.c        the file NAMESPACE
  *     layers.c      what is below a namespace, or in a snapshot

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "namespace/shared.h"
+#include "namespace/table_data.h"
 
 struct shared_list {
     uint32_t rank, number; /* SHARED_LIST_ENDED: the owner has no more */

@@ -10,6 +10,7 @@
 #include "namespace/namespace.h"
 #include "namespace/pin.h"
 #include "namespace/registry.h"
+#include "namespace/table_data.h"
 #include "repair/repair_namespace.h"
 
 /* ---- The namespace's folder ---- */

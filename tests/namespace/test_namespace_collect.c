@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include "namespace/namespace.h"
+#include "namespace/table_data.h"
 #include "unit_io.h"
 #include "unit_namespace.h"
 
