@@ -10,8 +10,9 @@
  * If it is a pattern such as "dump.%d", the mount point has folders with all names that match it. What is written to
  * files in one of them gets the number in its name as label, and what is read from there is of the epoch of that label.
  *
- *     particles.c       opening, writing and closing      particles_place.c   what paths mean
- *     particles_epoch.c the end of an epoch               particles_read.c    reading, attributes, lists
+ *     particles.c       creation, fork, the end           particles_place.c   what paths mean
+ *     particles_write.c opening, writing and closing      particles_read.c    reading, attributes
+ *     particles_epoch.c the end of an epoch               particles_list.c    lists
  *     spool.c           the records until then            placeholder.c       descriptors, without system calls */
 #ifndef DELTAFS_POSIX_PARTICLES_H
 #define DELTAFS_POSIX_PARTICLES_H

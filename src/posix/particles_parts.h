@@ -72,6 +72,13 @@ int label_of_environment(const struct particles *p, struct label *out);
 /* What a path within the mount means. ENOENT: nothing. EINVAL: its name is no key. */
 int place_find(struct particles *p, const char *path, struct place *out);
 
+/* ---- Writing ---- */
+
+/* For file_each. In a child: forget the bytes of a file, because the parent stores them. At the end: store its record.
+ */
+int record_forget(struct file *f, int fd, void *unused);
+int record_finish(struct file *f, int fd, void *unused);
+
 /* ---- Reading ---- */
 
 /* Open a particle to read its bytes. */
