@@ -34,10 +34,14 @@ void file_put(struct file *f)
 {
     if (!f || atomic_fetch_sub(&f->users, 1) > 1)
         return;
-    if (f->release) {
+    if (f->release)
         f->release(f);
-        return;
-    }
+    else
+        file_free(f);
+}
+
+void file_free(struct file *f)
+{
     pthread_mutex_destroy(&f->lock);
     spans_fini(&f->dirty);
     free(f->entries);

@@ -39,6 +39,7 @@ struct file {
     int is_shared;      /* others write to it, too: see mark.h */
     uint64_t mark;
     deltafs_namespace_file *reader; /* of a file whose memfd has not all; with the lock of the tree */
+    struct file *next_reader;       /* the next file of the tree that has one */
     void *record;                   /* of a particle that is being written; NULL: it is read */
     int is_mapped;                  /* so the memfd keeps its bytes */
     int mappings;                   /* shared ones that can be written to, */
@@ -60,6 +61,8 @@ struct file *file_get(int fd);
 int file_is_ours(int fd);
 /* Remove a user; the last one frees it. */
 void file_put(struct file *f);
+/* Free it. */
+void file_free(struct file *f);
 /* The descriptor is not this file any more: returns the file, with the user that it was, or NULL. */
 struct file *file_clear(int fd, int *is_last);
 /* The same, before the descriptor is closed or gets another meaning; the last one of a file closes the file. Returns an

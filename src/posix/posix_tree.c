@@ -34,21 +34,9 @@ int tree_is_snapshot(const struct tree *t)
 
 /* ---- The handle ---- */
 
-/* The readers of files are of a handle that is closed. */
-int tree_close_reader(struct file *f, int fd, void *tree)
-{
-    (void)fd;
-    if (f->mount->tree != tree)
-        return 0;
-    if (f->reader)
-        deltafs_namespace_file_close(f->reader);
-    f->reader = NULL;
-    return 0;
-}
-
 static int tree_close(struct tree *t)
 {
-    file_each(tree_close_reader, t);
+    tree_close_readers(t, 1);
     int status = deltafs_namespace_close(t->ns);
     t->ns = NULL;
     t->is_broken = 0;
@@ -116,7 +104,7 @@ static int tree_look(struct tree *t, int is_change)
     if (!t->ns)
         status = open_handle(t, is_change);
     else if (changes != t->changes) {
-        file_each(tree_close_reader, t); /* what is open keeps the state that it was opened with */
+        tree_close_readers(t, 0); /* what is open keeps the state that it was opened with */
         status = deltafs_namespace_refresh(t->ns);
     }
     t->changes = changes;
@@ -235,17 +223,11 @@ static void tree_release(struct tree *t)
     pthread_mutex_unlock(&t->lock);
 }
 
-static int drop_reader(struct file *f, int fd, void *arg)
-{
-    (void)fd;
-    (void)arg;
-    f->reader = NULL;
-    return 0;
-}
-
 /* The threads of a handle are not in the child, so it stays as it is there, and the child opens one of its own. */
 static void tree_forget(struct tree *t)
 {
+    for (; t->readers; t->readers = t->readers->next_reader)
+        t->readers->reader = NULL;
     t->ns = NULL;
     t->is_broken = 0;
     if (t->run >= 0)
@@ -277,8 +259,6 @@ void trees_before_fork(void)
 
 void trees_after_fork(int is_child)
 {
-    if (is_child)
-        file_each(drop_reader, NULL);
     each_tree(is_child ? tree_forget : tree_release);
     pthread_mutex_unlock(&forking);
 }

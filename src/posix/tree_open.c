@@ -32,6 +32,15 @@ int tree_fill_memfd(struct file *f, int fd, deltafs_namespace_file *from)
     return status;
 }
 
+static void forget_reader(struct file *f)
+{
+    if (!f->reader)
+        return;
+    pthread_mutex_lock(&f->mount->tree->lock);
+    tree_close_reader(f);
+    pthread_mutex_unlock(&f->mount->tree->lock);
+}
+
 static int close_file(struct file *f, int fd)
 {
     pthread_mutex_lock(&f->lock);
@@ -40,17 +49,21 @@ static int close_file(struct file *f, int fd)
         internal_close(f->lock_fd);
     f->lock_fd = -1;
     pthread_mutex_unlock(&f->lock);
-    if (f->reader) {
-        pthread_mutex_lock(&f->mount->tree->lock);
-        tree_close_reader(f, fd, f->mount->tree);
-        pthread_mutex_unlock(&f->mount->tree->lock);
-    }
+    forget_reader(f);
     return error;
+}
+
+/* Another thread may have read from it while it was closed. */
+static void release_file(struct file *f)
+{
+    forget_reader(f);
+    file_free(f);
 }
 
 void tree_take_over(struct file *f)
 {
     f->close = close_file;
+    f->release = release_file;
 }
 
 /* The offset of a memfd is not safe from processes that write to it at the same time, unless it was opened by a path.
@@ -123,7 +136,7 @@ static int open_bytes(struct file *f, deltafs_namespace *ns, mode_t mode, int *f
         tree_fill_stat(f->mount, &s, &f->st);
         status = tree_fill_memfd(f, *fd, h);
     }
-    int closed = deltafs_namespace_file_close(h);
+    int closed = status == DELTAFS_OK ? tree_keep_or_close(f, h) : deltafs_namespace_file_close(h);
     return status == DELTAFS_OK ? closed : status;
 }
 
@@ -181,8 +194,10 @@ int tree_open(struct mount *m, const char *path, int flags, mode_t mode, int *fd
         error = ENOTDIR;
     if (error == 0)
         error = file_set(f, *fd);
-    if (error == 0 && *fd <= STDERR_FILENO)
-        error = mark_begin(f, *fd);
+    if (error != 0)
+        close_file(f, *fd);
+    if (error == 0 && *fd <= STDERR_FILENO && (error = mark_begin(f, *fd)) != 0)
+        file_forget(*fd);
     file_put(f);
     if (error != 0 && *fd >= 0)
         next.close(*fd);

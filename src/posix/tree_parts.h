@@ -17,6 +17,7 @@ struct tree {
     int is_change;         /* of the call that has begun */
     int run;               /* the descriptor of RUN; -1 */
     uint64_t changes;      /* the number in it, when the handle was last refreshed */
+    struct file *readers;  /* files that have a reader */
     uint8_t *copy;         /* COPY_SIZE bytes */
 };
 
@@ -26,8 +27,14 @@ void tree_fill_stat(const struct mount *m, const struct deltafs_namespace_stat *
 /* Fill the memfd, which is empty, as far as the file is small and is to be read. */
 int tree_fill_memfd(struct file *f, int fd, deltafs_namespace_file *from);
 
-/* For file_each: close the reader of a file of this tree, with its lock; and publish a file. */
-int tree_close_reader(struct file *f, int fd, void *tree);
+/* With the lock of the tree: read a file by `from` from now on; */
+void tree_keep_reader(struct file *f, deltafs_namespace_file *from);
+/* or do so only if its bytes will be read from there, and else close that. Returns a status. */
+int tree_keep_or_close(struct file *f, deltafs_namespace_file *from);
+/* Close the reader that a file may have; and those of all files, or of those that other processes write to, too. */
+void tree_close_reader(struct file *f);
+void tree_close_readers(struct tree *t, int is_all);
+/* For file_each: publish a file. */
 int file_publish_locked(struct file *f, int fd, void *unused);
 /* Whether a file has something to publish. */
 int file_has_changes(struct file *f, int fd);

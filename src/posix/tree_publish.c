@@ -125,6 +125,8 @@ static int put_file(struct file *f, int fd, deltafs_namespace *ns, struct span *
     f->is_removed = status == DELTAFS_OK && !to;
     if (status == DELTAFS_OK && to)
         status = put_changes(f, fd, to);
+    if (to) /* the reader may be of a state before */
+        tree_close_reader(f);
     int closed = deltafs_namespace_file_close(to);
     status = status == DELTAFS_OK ? closed : status;
     if (status == DELTAFS_OK && unseen->from < unseen->to && mark_set(f, fd, unseen->to) != 0)

@@ -7,19 +7,85 @@
 #include "posix/next.h"
 #include "posix/tree_parts.h"
 
+void tree_keep_reader(struct file *f, deltafs_namespace_file *from)
+{
+    struct tree *t = f->mount->tree;
+
+    f->reader = from;
+    f->next_reader = t->readers;
+    t->readers = f;
+}
+
+int tree_keep_or_close(struct file *f, deltafs_namespace_file *from)
+{
+    if (f->has_all || (f->flags & O_ACCMODE) == O_WRONLY)
+        return deltafs_namespace_file_close(from);
+    tree_keep_reader(f, from);
+    return DELTAFS_OK;
+}
+
+void tree_close_reader(struct file *f)
+{
+    struct file **link = &f->mount->tree->readers;
+
+    if (!f->reader)
+        return;
+    while (*link != f)
+        link = &(*link)->next_reader;
+    *link = f->next_reader;
+    deltafs_namespace_file_close(f->reader);
+    f->reader = NULL;
+}
+
+void tree_close_readers(struct tree *t, int is_all)
+{
+    for (struct file *f = t->readers, *next_one; f; f = next_one) {
+        next_one = f->next_reader;
+        if (is_all || f->is_shared)
+            tree_close_reader(f);
+    }
+}
+
+/* Have a reader. *is_lost: another file has the path, or none. */
+static int open_reader(struct file *f, deltafs_namespace *ns, int *is_lost)
+{
+    struct deltafs_namespace_stat s = {.struct_size = sizeof s};
+    deltafs_namespace_file *from = NULL;
+
+    *is_lost = 0;
+    if (f->reader)
+        return DELTAFS_OK;
+    int status = deltafs_namespace_file_open(ns, f->path, O_RDONLY, 0, &from);
+    if (status == DELTAFS_OK)
+        status = deltafs_namespace_file_stat(from, &s);
+    *is_lost = status == DELTAFS_ERR_NOT_FOUND || (status == DELTAFS_OK && s.inode != f->st.st_ino);
+    if (status == DELTAFS_OK && !*is_lost)
+        tree_keep_reader(f, from);
+    else
+        deltafs_namespace_file_close(from);
+    return *is_lost ? DELTAFS_OK : status;
+}
+
 static int read_namespace(struct file *f, void *bytes, size_t size, uint64_t at, size_t *got)
 {
     struct tree *t = f->mount->tree;
     deltafs_namespace *ns;
-    int status = DELTAFS_OK, error = tree_begin(t, 0, &ns);
+    int is_lost, error = tree_begin(t, 0, &ns);
 
     if (error != 0)
         return error;
-    if (!f->reader)
-        status = deltafs_namespace_file_open(ns, f->path, O_RDONLY, 0, &f->reader);
-    if (status == DELTAFS_OK)
+    int status = open_reader(f, ns, &is_lost);
+    if (status == DELTAFS_OK && !is_lost)
         status = deltafs_namespace_file_read(f->reader, at, bytes, size, got);
-    return tree_end(t, status);
+    error = tree_end(t, status);
+    if (error == 0 && is_lost) {
+        posix_say(
+            "%s%s: another process has removed, replaced or renamed the file while it was open; it cannot be read "
+            "any more",
+            f->mount->point, f->path);
+        error = ESTALE;
+    }
+    return error;
 }
 
 /* Bytes that are not in the memfd; what was truncated is zero. */

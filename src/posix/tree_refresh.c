@@ -16,7 +16,7 @@ static int is_same_time(struct timespec a, struct timespec b)
 /* Have the bytes and the attributes of the file `from`. If that fails, they are read later. */
 static int take_state(struct file *f, int fd, deltafs_namespace_file *from, const struct stat *now)
 {
-    tree_close_reader(f, fd, f->mount->tree);
+    tree_close_reader(f);
     f->st = *now;
     spans_clear(&f->dirty);
     int status = next.ftruncate(fd, 0) == 0 ? tree_fill_memfd(f, fd, from) : DELTAFS_ERR_IO;
@@ -46,7 +46,8 @@ static int look_again(struct file *f, int fd, deltafs_namespace *ns)
         now.st_ino == f->st.st_ino && !(is_same_time(now.st_ctim, f->st.st_ctim) && now.st_size == f->st.st_size);
     if (status == DELTAFS_OK && is_new)
         status = take_state(f, fd, from, &now);
-    int closed = deltafs_namespace_file_close(from);
+    int is_kept = status == DELTAFS_OK && is_new;
+    int closed = is_kept ? tree_keep_or_close(f, from) : deltafs_namespace_file_close(from);
     return status == DELTAFS_OK ? closed : status;
 }
 

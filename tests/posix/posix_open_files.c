@@ -2,7 +2,7 @@
  *
  *     posix_open_files FOLDER PART
  *
- * PART is paths, locks or others. In a mount, the first two print what they print in an ordinary folder. */
+ * PART is paths, locks, replaced or lost. In a mount, all but the last print what they print in an ordinary folder. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -171,6 +171,102 @@ static void locks(void)
     say("wrong lines", wrong);
 }
 
+/* ---- Replaced by other processes ---- */
+
+#define LARGE ((size_t)5 << 20)
+
+static void make_large(const char *path, char byte)
+{
+    char *bytes = malloc(LARGE);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+
+    memset(bytes, byte, LARGE);
+    say(path, write(fd, bytes, LARGE));
+    close(fd);
+    free(bytes);
+}
+
+/* How many bytes of a file from an offset on are this one. */
+static void say_large(const char *label, int fd, off_t from, char byte)
+{
+    char *bytes = malloc(LARGE);
+    ssize_t n = pread(fd, bytes, LARGE, from), same = 0;
+
+    for (ssize_t i = 0; i < n; i++)
+        same += bytes[i] == byte;
+    say(label, n < 0 ? -1 : same);
+    free(bytes);
+}
+
+static void rename_elsewhere(const char *from, const char *to)
+{
+    pid_t child = fork();
+
+    if (child == 0)
+        _exit(rename(from, to) != 0);
+    wait_for(child, to);
+}
+
+static void replaced(void)
+{
+    struct stat st;
+
+    make_large("large", 'a');
+    make_large("b", 'b');
+    make_large("c", 'c');
+    int fd = open("large", O_RDONLY);
+    say("one", pread(fd, &(char){0}, 1, 0));
+    rename_elsewhere("b", "large");
+    say("stat", stat("large", &st));
+    say_large("the old one", fd, 0, 'a');
+    close(fd);
+    fd = open("large", O_RDONLY);
+    rename_elsewhere("c", "large");
+    say("stat", stat("b", &st));
+    say_large("one that was not read before", fd, 0, 'b');
+    close(fd);
+    fd = open("large", O_RDONLY);
+    say_large("the new one", fd, 0, 'c');
+    close(fd);
+}
+
+/* Two processes write to one file. The other one began before the file was opened: no descriptor is shared. */
+static void changed(void)
+{
+    int begin[2], fd = -1;
+    char bytes[3] = "";
+
+    make_large("changed", 'a');
+    if (pipe(begin) != 0)
+        return;
+    pid_t child = fork();
+    if (child == 0) {
+        if (read(begin[0], bytes, 1) == 1)
+            fd = open("changed", O_WRONLY);
+        _exit(pwrite(fd, "y", 1, 1) != 1 || close(fd) != 0);
+    }
+    fd = open("changed", O_RDWR);
+    say("one", pread(fd, bytes, 1, 0));
+    say("go on", write(begin[1], "", 1));
+    wait_for(child, "changed");
+    say("write", pwrite(fd, "x", 1, 0));
+    say("fsync", fsync(fd));
+    say("read", pread(fd, bytes, 2, 0));
+    printf("%s\n", bytes);
+    close(fd);
+}
+
+/* This process has not written to the namespace when it opens the file. */
+static void lost(void)
+{
+    int fd = open("large", O_RDONLY);
+
+    rename_elsewhere("b", "large");
+    close(open("new", O_WRONLY | O_CREAT, 0644));
+    say_large("large", fd, 0, 'c');
+    close(fd);
+}
+
 int main(int argc, char **argv)
 {
     setvbuf(stdout, NULL, _IOLBF, 0);
@@ -180,5 +276,9 @@ int main(int argc, char **argv)
         paths();
     else if (strcmp(argv[2], "locks") == 0)
         locks();
+    else if (strcmp(argv[2], "replaced") == 0)
+        replaced(), changed();
+    else if (strcmp(argv[2], "lost") == 0)
+        lost();
     return 0;
 }

@@ -9,10 +9,17 @@ cd "$work" || exit 99
 m() { mounted "namespace=/mounted=$work/ns" "$@"; }
 
 expect 0 "$deltafs" ns create ns
-for part in paths locks; do
+for part in paths locks replaced; do
     mkdir "$part"
     expect 0 m mkdir "/mounted/$part"
     "$open_files" "$work/$part" "$part" >wanted || fail "$part: in an ordinary folder"
     m "$open_files" "/mounted/$part" "$part" >got || fail "$part: in a mount"
     same got wanted "$part"
 done
+
+# A process that begins to write does not find a file that it was reading, and that was replaced.
+m cp /mounted/replaced/large /mounted/replaced/b
+m "$open_files" /mounted/replaced lost >got 2>err
+echo "large: -1, Stale file handle" >wanted
+same got wanted "a file that was replaced"
+grep -q "/mounted/replaced/large: another process has removed, replaced or renamed" err || fail "no message: $(cat err)"
