@@ -183,14 +183,6 @@ static void frees_and_keeps(void **state)
     check_all(path);
 }
 
-static int setup(void **state)
-{
-    int rc = unit_setup(state);
-
-    setenv("DELTAFS_SYNC", "none", 1);
-    return rc;
-}
-
 /* ---- What keeps a collection from its end ---- */
 
 /* A file that stays, and one whose bytes are to be collected. */
@@ -288,5 +280,5 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(frees_and_keeps), cmocka_unit_test(lost_chunk),
                                        cmocka_unit_test(renews), cmocka_unit_test(old_compaction)};
 
-    return cmocka_run_group_tests(tests, setup, unit_teardown) ? EXIT_FAILURE : EXIT_SUCCESS;
+    return cmocka_run_group_tests(tests, setup_unsynced, unit_teardown) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

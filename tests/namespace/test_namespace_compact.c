@@ -11,11 +11,6 @@
 
 #define WRITERS 3
 
-static const char *named(const char *name)
-{
-    return unit_path("registry@%s", name);
-}
-
 static struct deltafs_namespace_compacted compact(const char *path)
 {
     struct deltafs_namespace_compacted c = {.struct_size = sizeof c};
@@ -605,14 +600,6 @@ static void wrong(void **state)
     check_path(path);
 }
 
-static int setup(void **state)
-{
-    int rc = unit_setup(state);
-
-    setenv("DELTAFS_SYNC", "none", 1);
-    return rc;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(in_one_table),
@@ -623,5 +610,5 @@ int main(void)
                                        cmocka_unit_test(bytes_in_journals),
                                        cmocka_unit_test(wrong)};
 
-    return cmocka_run_group_tests(tests, setup, unit_teardown) ? EXIT_FAILURE : EXIT_SUCCESS;
+    return cmocka_run_group_tests(tests, setup_unsynced, unit_teardown) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -12,11 +12,6 @@ struct image {
     uint8_t bytes[SIZE];
 };
 
-static const char *named(const char *name)
-{
-    return unit_path("registry@%s", name);
-}
-
 static void publish(const char *path, const char *name)
 {
     CHECK_IS(deltafs_snapshot_publish(path, named(name)), DELTAFS_OK);

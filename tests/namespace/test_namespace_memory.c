@@ -50,11 +50,6 @@ static void files(void **state)
 
 /* ---- Snapshots ---- */
 
-static const char *named(const char *name)
-{
-    return unit_path("registry@%s", name);
-}
-
 static int has_snapshot(const char *name)
 {
     deltafs_snapshot *s = NULL;
@@ -109,15 +104,9 @@ static void snapshots(void **state)
     fail_each(merge, 2);
 }
 
-static int setup(void **state)
-{
-    setenv("DELTAFS_SYNC", "none", 1);
-    return unit_setup(state);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(files), cmocka_unit_test(snapshots)};
 
-    return cmocka_run_group_tests(tests, setup, unit_teardown) ? EXIT_FAILURE : EXIT_SUCCESS;
+    return cmocka_run_group_tests(tests, setup_unsynced, unit_teardown) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

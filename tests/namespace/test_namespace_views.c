@@ -11,11 +11,6 @@
 
 #define TEXT "bytes"
 
-static const char *named(const char *name)
-{
-    return unit_path("registry@%s", name);
-}
-
 static void put_text(const char *path, const char *text)
 {
     deltafs_namespace *ns = open_ns(path, O_RDWR);
@@ -273,14 +268,6 @@ static void withdrawn_before(void **state)
     }
 }
 
-static int setup(void **state)
-{
-    int rc = unit_setup(state);
-
-    setenv("DELTAFS_SYNC", "none", 1);
-    return rc;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(of_namespaces),   cmocka_unit_test(of_snapshots),
@@ -288,5 +275,5 @@ int main(void)
                                        cmocka_unit_test(without_leases),  cmocka_unit_test(unreadable),
                                        cmocka_unit_test(withdrawn_before)};
 
-    return cmocka_run_group_tests(tests, setup, unit_teardown) ? EXIT_FAILURE : EXIT_SUCCESS;
+    return cmocka_run_group_tests(tests, setup_unsynced, unit_teardown) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

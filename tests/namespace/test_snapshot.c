@@ -22,12 +22,6 @@ static uint64_t next_k(uint64_t k)
     return k + (getenv("UNIT_STEPS") ? 1 : 3);
 }
 
-/* REGISTRY@NAME, in the registry of the test's folder; valid until the teardown. */
-static const char *named(const char *name)
-{
-    return unit_path("registry@%s", name);
-}
-
 static deltafs_namespace *open_view(const char *path, int flags, const char *a, const char *b, int policy)
 {
     const char *const on[] = {a, b};
@@ -822,14 +816,6 @@ static void merged_histories(void **state)
     tree_destroy(base);
 }
 
-static int setup(void **state)
-{
-    int rc = unit_setup(state);
-
-    setenv("DELTAFS_SYNC", "none", 1);
-    return rc;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(arguments),
@@ -847,5 +833,5 @@ int main(void)
                                        cmocka_unit_test(stack_interrupted),
                                        cmocka_unit_test(merged_histories)};
 
-    return cmocka_run_group_tests(tests, setup, unit_teardown) ? EXIT_FAILURE : EXIT_SUCCESS;
+    return cmocka_run_group_tests(tests, setup_unsynced, unit_teardown) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -7,6 +7,14 @@
 #include "namespace/own_table.h"
 #include "unit_namespace.h"
 
+int setup_unsynced(void **state)
+{
+    int rc = unit_setup(state);
+
+    setenv("DELTAFS_SYNC", "none", 1);
+    return rc;
+}
+
 int try_open(const char *path, int flags, const char *memory, deltafs_namespace **out)
 {
     deltafs_options *o = unit_options("memory", memory, "threads", "0", NULL);
@@ -47,6 +55,11 @@ deltafs_namespace *new_ns_without_journals(const char *name)
 void close_ns(deltafs_namespace *ns)
 {
     CHECK_IS(deltafs_namespace_close(ns), DELTAFS_OK);
+}
+
+const char *named(const char *name)
+{
+    return unit_path("registry@%s", name);
 }
 
 struct deltafs_namespace_stat stat_of(deltafs_namespace *ns, const char *path)

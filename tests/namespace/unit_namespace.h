@@ -6,6 +6,9 @@
 #include <stdnoreturn.h>
 #include "unit_help.h"
 
+/* unit_setup, for tests that need nothing to be durable: they are quicker. */
+int setup_unsynced(void **state);
+
 /* Open with the option memory=`memory`. A status. */
 int try_open(const char *path, int flags, const char *memory, deltafs_namespace **out);
 deltafs_namespace *open_ns(const char *path, int flags);
@@ -14,6 +17,8 @@ deltafs_namespace *new_ns(const char *name);
 /* One as earlier versions made it: each commit is an epoch. */
 deltafs_namespace *new_ns_without_journals(const char *name);
 void close_ns(deltafs_namespace *ns);
+/* REGISTRY@NAME, in the registry of the test's folder; valid until the teardown. */
+const char *named(const char *name);
 
 /* Of a link, its own. */
 struct deltafs_namespace_stat stat_of(deltafs_namespace *ns, const char *path);
