@@ -122,7 +122,7 @@ void appending(void)
 {
     int fd;
 
-    make("added", "0123");
+    make_file("added", "0123");
     fd = open("added", O_RDWR | O_APPEND);
     SHOW(write(fd, "45", 2));
     SHOW(lseek(fd, 0, SEEK_SET));

@@ -17,7 +17,7 @@ char *map(int fd, size_t size, int protection, int flags, off_t from)
 
 void mapping(void)
 {
-    make("mapped", "0123456789");
+    make_file("mapped", "0123456789");
     int fd = open("mapped", O_RDWR), reader = open("mapped", O_RDONLY), writer = open("mapped", O_WRONLY);
     char *all = map(fd, 10, PROT_READ | PROT_WRITE, MAP_SHARED, 0),
          *copy = map(reader, 10, PROT_READ | PROT_WRITE, MAP_PRIVATE, 0);

@@ -18,7 +18,7 @@ void attributes(void)
     struct statx sx;
     struct stat st;
 
-    make("a", "text");
+    make_file("a", "text");
     SHOW(symlink("a", "la"));
     SHOW(symlink("absent", "lb"));
     SHOW(utimensat(AT_FDCWD, "a", times, 0));
@@ -75,7 +75,7 @@ void names(void)
     SHOW(mkdir("absent/d", 0755));
     int d = open("d", O_RDONLY | O_DIRECTORY);
     SHOW(mkdirat(d, "e", 0700));
-    make("d/e/x", "x");
+    make_file("d/e/x", "x");
     SHOW(rmdir("d"));
     SHOW(rmdir("absent"));
     SHOW(rmdir("d/e/x"));
@@ -96,7 +96,7 @@ void names(void)
     SHOW(rename("d/e", "d/y"));
     SHOW(rename("d", "d/e/f"));
     SHOW(renameat(d, "y", d, "z"));
-    make("d/y", "new");
+    make_file("d/y", "new");
     SHOW(renameat2(d, "y", d, "z", RENAME_NOREPLACE));
     int fd = open("d/z", O_RDWR);
     SHOW(rename("d/y", "d/z"));

@@ -21,7 +21,7 @@ void stream_modes(void)
 
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         char text[8] = "";
-        make("mode", "0123456789");
+        make_file("mode", "0123456789");
         FILE *f = fopen("mode", modes[i]);
         show_stream(modes[i], f);
         if (!f)
@@ -154,8 +154,8 @@ void opening_again(void)
     char text[16] = "";
     FILE *f;
 
-    make("again", "first line\n");
-    make("other", "another line\n");
+    make_file("again", "first line\n");
+    make_file("other", "another line\n");
     f = fopen("again", "r");
     SHOW(fgetc(f));
     f = freopen("other", "r", f);

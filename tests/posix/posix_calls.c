@@ -14,15 +14,6 @@
 
 const char *folder;
 
-/* Print one result: a label, and a number; if that is negative, the error. */
-void say(const char *label, long long n)
-{
-    if (n < 0)
-        printf("%s: %lld, %s\n", label, n, strerror(errno));
-    else
-        printf("%s: %lld\n", label, n);
-}
-
 /* A pointer: whether it is there. */
 void say_pointer(const char *label, const void *p)
 {
@@ -35,15 +26,6 @@ void say_text(const char *label, const char *text)
         printf("%s: FOLDER%s\n", label, text + strlen(folder));
     else
         printf("%s: %s\n", label, text ? text : strerror(errno));
-}
-
-void make_file(const char *path, const char *text)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
-    ssize_t n = write(fd, text, strlen(text));
-
-    if (fd < 0 || n != (ssize_t)strlen(text) || close(fd) != 0)
-        say(path, -1);
 }
 
 void say_bytes(const char *label, const char *path, off_t at, size_t size)

@@ -9,9 +9,9 @@ cd "$work" || exit 99
 expect 0 "$deltafs" ns create ns
 for part in folders walks paths streams maps other; do
     mkdir "$part"
-    expect 0 mounted "namespace=/mounted=$work/ns" mkdir "/mounted/$part"
+    expect 0 m mkdir "/mounted/$part"
     "$calls" "$work/$part" "$part" >wanted || fail "$part: in an ordinary folder"
-    mounted "namespace=/mounted=$work/ns" "$calls" "/mounted/$part" "$part" >got || fail "$part: in a mount"
+    m "$calls" "/mounted/$part" "$part" >got || fail "$part: in a mount"
     same got wanted "$part"
 done
 expect 0 "$deltafs" ns cat ns:/streams/unclosed
@@ -28,7 +28,7 @@ mounted "namespace=$work/point=$work/ns" "$calls" "$work/point/over" paths >got 
 same got wanted "paths in a mount at a folder"
 [ -z "$(ls point)" ] || fail "what is below the mount point was changed"
 
-mounted "namespace=/mounted=$work/ns" "$calls" /mounted refused >got 2>err || fail "what is refused"
+m "$calls" /mounted refused >got 2>err || fail "what is refused"
 cat >wanted <<'END'
 ---- refused
 mkfifo: -1, Operation not permitted

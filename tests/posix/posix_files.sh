@@ -5,8 +5,6 @@
 . "$top_srcdir/tests/posix/posix_lib.sh"
 cd "$work" || exit 99
 
-m() { mounted "namespace=/mounted=$work/ns" "$@"; }
-
 expect 0 "$deltafs" ns create ns
 head -c 300000 /dev/urandom >random
 head -c 30000000 /dev/zero | tr '\0' x >large

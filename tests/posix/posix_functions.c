@@ -50,14 +50,6 @@ void show_stat(const char *what, int result, const struct stat *st)
                st->st_mtime < 1000000 ? (long long)st->st_mtime : -1);
 }
 
-void make(const char *path, const char *text)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
-
-    if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text) || close(fd) != 0)
-        show(path, -1);
-}
-
 /* A file of LARGE bytes; each number in it is its own place. */
 void make_large(const char *path)
 {

@@ -3,6 +3,7 @@
 #define TESTS_POSIX_FUNCTIONS_H
 #include <stddef.h>
 #include <sys/stat.h>
+#include "tests/posix/say.h"
 
 #define LARGE (6 << 20) /* bytes of a file that is not in memory when it is opened */
 
@@ -12,7 +13,6 @@ void show(const char *what, long long result);
 /* The bytes of a file, as far as they can be printed. */
 void show_file(const char *path);
 void show_stat(const char *what, int result, const struct stat *st);
-void make(const char *path, const char *text);
 /* A file of LARGE bytes; each number in it is its own place. */
 void make_large(const char *path);
 /* mmap(), whose result is shown. Returns NULL if it fails. */

@@ -9,11 +9,11 @@ cd "$work" || exit 99
 expect 0 "$deltafs" ns create ns
 mkdir plain
 "$calls" "$work/plain" >wanted 2>err || fail "in a folder: $(cat err)"
-mounted "namespace=/mounted=$work/ns" "$calls" /mounted >found 2>err || fail "in a mount: $(cat err)"
+m "$calls" /mounted >found 2>err || fail "in a mount: $(cat err)"
 diff wanted found >differences || fail "in a mount: $(cat differences)"
 
 # Files without a name, and very large files that are mapped to write to them.
-mounted "namespace=/mounted=$work/ns" "$calls" /mounted refused >found 2>err || fail "what is refused: $(cat err)"
+m "$calls" /mounted refused >found 2>err || fail "what is refused: $(cat err)"
 printf '%s\n' 'open(".", O_TMPFILE | O_RDWR, 0600): -1 Operation not supported' "mmap: -1 No such device" >wanted
 same found wanted "what is refused"
 grep -q "^deltafs: /mounted/huge: a file of more than 1 GiB" err || fail "what is refused: $(cat err)"

@@ -13,3 +13,6 @@ mounted() {
         exec "$@"
     )
 }
+
+# m COMMAND...: run a command with the namespace $work/ns at /mounted.
+m() { mounted "namespace=/mounted=$work/ns" "$@"; }

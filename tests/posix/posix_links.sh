@@ -7,7 +7,6 @@ paths=$(cd "$top_builddir" && pwd)/posix_paths
 cd "$work" || exit 99
 real=$(pwd -P)
 
-m() { mounted "namespace=/mounted=$work/ns" "$@"; }
 # gives WANTED WHAT SCRIPT [ARGUMENT...]: the output of a shell with the mount.
 gives() {
     wanted=$1 what=$2

@@ -3,6 +3,8 @@
  *     posix_open_files FOLDER PART
  *
  * PART is paths, locks, replaced or lost. In a mount, all but the last print what they print in an ordinary folder. */
+#include "tests/posix/say.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,14 +14,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-static void say(const char *label, long long n)
-{
-    if (n < 0)
-        printf("%s: %lld, %s\n", label, n, strerror(errno));
-    else
-        printf("%s: %lld\n", label, n);
-}
 
 /* The bytes of a descriptor; zeros are dots. */
 static void say_bytes(const char *label, int fd)

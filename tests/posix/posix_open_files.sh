@@ -6,8 +6,6 @@
 open_files=$(cd "$top_builddir" && pwd)/posix_open_files
 cd "$work" || exit 99
 
-m() { mounted "namespace=/mounted=$work/ns" "$@"; }
-
 expect 0 "$deltafs" ns create ns
 for part in paths locks replaced; do
     mkdir "$part"

@@ -6,6 +6,7 @@
 program=$(cd "$top_builddir" && pwd)/file_per_particle
 cd "$work" || exit 99
 
+# In this file m is: run a command with the directory $work/dir at /p.
 m() { mounted "particles=/p=$work/dir" "$@"; }
 
 # refused TEXT COMMAND...: fails unless the command fails, and says the text, which is a pattern.

@@ -6,8 +6,6 @@
 cd "$work" || exit 99
 expect 0 "$deltafs" ns create ns
 
-m() { mounted "namespace=/mounted=$work/ns" "$@"; }
-
 # Without a mount in use, nothing of DeltaFS but the preloaded library is loaded.
 m sh -c 'grep -c "libdeltafs\.so\|libsnappy\|libstdc" /proc/$$/maps; cat /mounted/none 2>/dev/null; exit 7' >out
 [ $? -eq 7 ] || fail "the exit status of a shell"

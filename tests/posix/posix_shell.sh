@@ -6,8 +6,6 @@
 cd "$work" || exit 99
 expect 0 "$deltafs" ns create ns
 
-m() { mounted "namespace=/mounted=$work/ns" "$@"; }
-
 # check_script NAME SCRIPT: a shell does the same in a mount as in a folder of the system. $d is the folder.
 check_script() {
     for shell in sh bash; do

@@ -6,8 +6,6 @@
 . "$top_srcdir/tests/posix/posix_lib.sh"
 cd "$work" || exit 99
 
-m() { mounted "namespace=/mounted=$work/ns" "$@"; }
-
 # both COMMAND: run it by the shell with $t, a tree outside and one in the mount, and compare what it prints.
 both() {
     t=$work/tree sh -c "$1" 2>&1 | sed "s,$work/tree,TREE,g" >wanted

@@ -1,0 +1,10 @@
+/* Results that programs of the tests print. */
+#ifndef TESTS_POSIX_SAY_H
+#define TESTS_POSIX_SAY_H
+
+/* Print one result: a label, and a number; if that is negative, the error. */
+void say(const char *label, long long n);
+/* Create a file with this text, and nothing else in it; print an error. */
+void make_file(const char *path, const char *text);
+
+#endif
