@@ -27,6 +27,11 @@ void tree_fill_stat(const struct mount *m, const struct deltafs_namespace_stat *
 /* Fill the memfd, which is empty, as far as the file is small and is to be read. */
 int tree_fill_memfd(struct file *f, int fd, deltafs_namespace_file *from);
 
+/* Open the file of the namespace that an open file is, also if another process has renamed it within its folder: then
+ * f->path is changed. *out is NULL if the file is lost: it was removed, moved or replaced; otherwise *now has its
+ * attributes. Returns a status. With the locks of the file and of the tree. */
+int tree_open_same(struct file *f, deltafs_namespace *ns, int flags, struct stat *now, deltafs_namespace_file **out);
+
 /* With the lock of the tree: read a file by `from` from now on; */
 void tree_keep_reader(struct file *f, deltafs_namespace_file *from);
 /* or do so only if its bytes will be read from there, and else close that. Returns a status. */

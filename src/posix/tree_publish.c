@@ -73,23 +73,6 @@ static int put_changes(struct file *f, int fd, deltafs_namespace_file *to)
     return status;
 }
 
-/* Open the file as it is now. *out stays NULL if it was removed meanwhile, by another process. */
-static int open_again(struct file *f, deltafs_namespace *ns, deltafs_namespace_file **out)
-{
-    struct deltafs_namespace_stat s = {.struct_size = sizeof s};
-    int flags = O_WRONLY | (f->flags & O_APPEND && f->cut == UINT64_MAX && f->mappings == 0 ? O_APPEND : 0);
-    int status = deltafs_namespace_file_open(ns, f->path, flags, 0, out);
-
-    if (status == DELTAFS_OK)
-        status = deltafs_namespace_file_stat(*out, &s);
-    if (status == DELTAFS_ERR_NOT_FOUND || (status == DELTAFS_OK && s.inode != f->st.st_ino)) {
-        deltafs_namespace_file_close(*out);
-        *out = NULL;
-        return DELTAFS_OK;
-    }
-    return status;
-}
-
 int file_has_changes(struct file *f, int fd)
 {
     struct span unseen;
@@ -117,11 +100,13 @@ static int note_mapped(struct file *f, int fd)
 /* With the lock of the tree. */
 static int put_file(struct file *f, int fd, deltafs_namespace *ns, struct span *unseen)
 {
+    int flags = O_WRONLY | (f->flags & O_APPEND && f->cut == UINT64_MAX && f->mappings == 0 ? O_APPEND : 0);
     deltafs_namespace_file *to = NULL;
+    struct stat now;
 
     if (mark_collect(f, fd, unseen) != 0)
         return DELTAFS_ERR_IO;
-    int status = open_again(f, ns, &to);
+    int status = tree_open_same(f, ns, flags, &now, &to);
     f->is_removed = status == DELTAFS_OK && !to;
     if (status == DELTAFS_OK && to)
         status = put_changes(f, fd, to);
@@ -174,8 +159,8 @@ int file_publish(struct file *f, int fd)
             return error;
         error = tree_end(t, put_file(f, fd, ns, &unseen));
         if (error == 0 && f->is_removed) {
-            posix_say("%s%s: another process has removed or renamed the file while it was open; what was written to it "
-                      "since then is lost",
+            posix_say("%s%s: another process has removed the file while it was open, or moved it to another folder; "
+                      "what was written to it since then is lost",
                       f->mount->point, f->path);
             error = ESTALE;
         }

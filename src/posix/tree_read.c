@@ -46,43 +46,34 @@ void tree_close_readers(struct tree *t, int is_all)
     }
 }
 
-/* Have a reader. *is_lost: another file has the path, or none. */
-static int open_reader(struct file *f, deltafs_namespace *ns, int *is_lost)
+/* Have a reader; there is none if the file is lost. */
+static int open_reader(struct file *f, deltafs_namespace *ns)
 {
-    struct deltafs_namespace_stat s = {.struct_size = sizeof s};
     deltafs_namespace_file *from = NULL;
+    struct stat now;
+    int status = f->reader ? DELTAFS_OK : tree_open_same(f, ns, O_RDONLY, &now, &from);
 
-    *is_lost = 0;
-    if (f->reader)
-        return DELTAFS_OK;
-    int status = deltafs_namespace_file_open(ns, f->path, O_RDONLY, 0, &from);
-    if (status == DELTAFS_OK)
-        status = deltafs_namespace_file_stat(from, &s);
-    *is_lost = status == DELTAFS_ERR_NOT_FOUND || (status == DELTAFS_OK && s.inode != f->st.st_ino);
-    if (status == DELTAFS_OK && !*is_lost)
+    if (from)
         tree_keep_reader(f, from);
-    else
-        deltafs_namespace_file_close(from);
-    return *is_lost ? DELTAFS_OK : status;
+    return status;
 }
 
 static int read_namespace(struct file *f, void *bytes, size_t size, uint64_t at, size_t *got)
 {
     struct tree *t = f->mount->tree;
     deltafs_namespace *ns;
-    int is_lost, error = tree_begin(t, 0, &ns);
+    int error = tree_begin(t, 0, &ns);
 
     if (error != 0)
         return error;
-    int status = open_reader(f, ns, &is_lost);
+    int status = open_reader(f, ns), is_lost = status == DELTAFS_OK && !f->reader;
     if (status == DELTAFS_OK && !is_lost)
         status = deltafs_namespace_file_read(f->reader, at, bytes, size, got);
     error = tree_end(t, status);
     if (error == 0 && is_lost) {
-        posix_say(
-            "%s%s: another process has removed, replaced or renamed the file while it was open; it cannot be read "
-            "any more",
-            f->mount->point, f->path);
+        posix_say("%s%s: another process has removed the file while it was open, or moved it to another folder; it "
+                  "cannot be read any more",
+                  f->mount->point, f->path);
         error = ESTALE;
     }
     return error;

@@ -30,24 +30,19 @@ static int take_state(struct file *f, int fd, deltafs_namespace_file *from, cons
     return status == DELTAFS_OK && error != 0 ? DELTAFS_ERR_IO : status;
 }
 
-/* A file that others have removed stays as it is. */
+/* A file that is lost stays as it is. */
 static int look_again(struct file *f, int fd, deltafs_namespace *ns)
 {
-    struct deltafs_namespace_stat s = {.struct_size = sizeof s};
     deltafs_namespace_file *from = NULL;
     struct stat now;
-    int status = deltafs_namespace_file_open(ns, f->path, O_RDONLY, 0, &from);
+    int status = tree_open_same(f, ns, O_RDONLY, &now, &from);
 
-    if (status != DELTAFS_OK)
-        return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
-    status = deltafs_namespace_file_stat(from, &s);
-    tree_fill_stat(f->mount, &s, &now);
-    int is_new =
-        now.st_ino == f->st.st_ino && !(is_same_time(now.st_ctim, f->st.st_ctim) && now.st_size == f->st.st_size);
-    if (status == DELTAFS_OK && is_new)
-        status = take_state(f, fd, from, &now);
-    int is_kept = status == DELTAFS_OK && is_new;
-    int closed = is_kept ? tree_keep_or_close(f, from) : deltafs_namespace_file_close(from);
+    if (!from)
+        return status;
+    if (is_same_time(now.st_ctim, f->st.st_ctim) && now.st_size == f->st.st_size)
+        return deltafs_namespace_file_close(from);
+    status = take_state(f, fd, from, &now);
+    int closed = status == DELTAFS_OK ? tree_keep_or_close(f, from) : deltafs_namespace_file_close(from);
     return status == DELTAFS_OK ? closed : status;
 }
 
