@@ -5,6 +5,7 @@
 #include <string.h>
 #include "posix/begin.h"
 #include "posix/follow.h"
+#include "posix/names_open.h"
 #include "posix/next.h"
 #include "posix/particles.h"
 #include "posix/posix_tree.h"
@@ -93,43 +94,33 @@ CALL int link(const char *from, const char *to)
 
 /* ---- Removing ---- */
 
-/* Files that are open and have lost their name. */
-static int note_removed(struct file *f, int fd, void *stat)
-{
-    const struct stat *removed = stat;
-
-    (void)fd;
-    if (f->kind == FILE_TREE && f->st.st_ino == removed->st_ino && f->st.st_dev == removed->st_dev)
-        f->is_removed = 1;
-    return 0;
-}
-
-/* A file that is open, and not all in its memfd, is read from the namespace later, so its handle there stays open. */
-static int keep_bytes(struct file *f, int fd, void *stat)
-{
-    const struct stat *removed = stat;
-    char byte;
-
-    if (f->kind == FILE_TREE && f->st.st_ino == removed->st_ino && f->st.st_dev == removed->st_dev && !f->has_all)
-        file_read_at(f, fd, &byte, 1, 0);
-    return 0;
-}
-
-static int remove_name(const struct route *r, int is_folder)
+static int remove_folder(const struct route *r)
 {
     deltafs_namespace *ns;
-    struct stat st = {.st_ino = 0};
-
-    if (!is_folder && r->mount->kind == MOUNT_NAMESPACE && tree_stat(r->mount, r->path, AT_SYMLINK_NOFOLLOW, &st) == 0)
-        file_each(keep_bytes, &st);
     int error = names_begin(r->mount, &ns);
+
+    return error == 0 ? tree_end(r->mount->tree, deltafs_namespace_rmdir(ns, r->path)) : error;
+}
+
+static int remove_name(const struct route *r)
+{
+    struct renaming n = {.mount = r->mount, .old = r->path};
+    deltafs_namespace *ns;
+
+    int error = r->mount->kind == MOUNT_PARTICLES ? EPERM : tree_stat(r->mount, r->path, AT_SYMLINK_NOFOLLOW, &n.from);
     if (error != 0)
         return error;
-    error = tree_end(r->mount->tree,
-                     is_folder ? deltafs_namespace_rmdir(ns, r->path) : deltafs_namespace_unlink(ns, r->path));
-    if (error == 0 && st.st_ino != 0)
-        file_each(note_removed, &st);
+    names_hold(&n);
+    error = names_begin(r->mount, &ns);
+    if (error == 0)
+        error = tree_end(r->mount->tree, deltafs_namespace_unlink(ns, r->path));
+    names_end(&n, error == 0);
     return error;
+}
+
+static int remove_inside(const struct route *r, int is_folder)
+{
+    return is_folder ? remove_folder(r) : remove_name(r);
 }
 
 /* Whether a path ends in "." (1) or ".." (2). */
@@ -154,7 +145,8 @@ CALL int unlinkat(int folder, const char *path, int flags)
     if (r.mount && (flags & AT_REMOVEDIR) && ends_in_dots(path))
         return posix_result(ends_in_dots(path) == 1 ? EINVAL : ENOTEMPTY);
     do
-        result = r.mount ? posix_result(remove_name(&r, flags & AT_REMOVEDIR)) : next.unlinkat(r.folder, r.path, flags);
+        result =
+            r.mount ? posix_result(remove_inside(&r, flags & AT_REMOVEDIR)) : next.unlinkat(r.folder, r.path, flags);
     while (result != 0 && follow_route(&r, 0));
     return result;
 }
@@ -180,37 +172,9 @@ CALL int remove(const char *path)
 
 /* ---- Renaming ---- */
 
-struct renaming {
-    struct stat from, to; /* st_ino 0: not there */
-    const char *old, *new;
-};
-
-/* Open files keep their names. */
-static int note_renamed(struct file *f, int fd, void *renaming)
-{
-    const struct renaming *n = renaming;
-    size_t old = strlen(n->old);
-    char *path = NULL;
-
-    (void)fd;
-    if (f->st.st_dev != n->from.st_dev)
-        return 0;
-    if (f->kind == FILE_TREE && n->to.st_ino != 0 && f->st.st_ino == n->to.st_ino)
-        f->is_removed = 1;
-    if (strncmp(f->path, n->old, old) != 0 || (f->path[old] != '/' && f->path[old] != '\0'))
-        return 0;
-    if (asprintf(&path, "%s%s", n->new, f->path + old) < 0)
-        return ENOMEM;
-    pthread_mutex_lock(&f->lock);
-    free(f->path);
-    f->path = path;
-    pthread_mutex_unlock(&f->lock);
-    return 0;
-}
-
 static int rename_inside(const struct route *a, const struct route *b, unsigned flags)
 {
-    struct renaming n = {.old = a->path, .new = b->path};
+    struct renaming n = {.mount = a->mount, .old = a->path, .new = b->path};
     deltafs_namespace *ns;
 
     int error = tree_stat(a->mount, a->path, AT_SYMLINK_NOFOLLOW, &n.from);
@@ -222,15 +186,14 @@ static int rename_inside(const struct route *a, const struct route *b, unsigned 
         return EEXIST;
     if (has_to && n.to.st_ino == n.from.st_ino)
         return 0;
-    if (has_to)
-        file_each(keep_bytes, &n.to);
+    names_hold(&n);
     error = names_begin(a->mount, &ns);
     if (error == 0)
         error = tree_end(a->mount->tree, deltafs_namespace_rename(ns, a->path, b->path));
-    if (error != 0)
-        return error;
-    working_folder_renamed(a->mount, a->path, b->path);
-    return file_each(note_renamed, &n);
+    if (error == 0)
+        working_folder_renamed(a->mount, a->path, b->path);
+    int noted = names_end(&n, error == 0);
+    return error == 0 ? noted : error;
 }
 
 static int rename_routes(const struct route *a, const struct route *b, unsigned flags)

@@ -125,13 +125,13 @@ int file_each(int (*fn)(struct file *f, int fd, void *arg), void *arg)
 
 /* ---- Fork ---- */
 
+static pthread_mutex_t holding = PTHREAD_MUTEX_INITIALIZER;
 static struct file *first_held; /* a descriptor that is being closed is in the table no more, and its lock is held */
 
-static int hold_file(struct file *f, int fd, void *arg)
+static int hold_file(struct file *f, int fd, void *mount)
 {
     (void)fd;
-    (void)arg;
-    if (f->is_held)
+    if (f->is_held || (mount && f->mount != mount))
         return 0;
     pthread_mutex_lock(&f->lock);
     atomic_fetch_add(&f->users, 1);
@@ -155,9 +155,21 @@ static int free_lock(struct file *f, int fd, void *arg)
     return 0;
 }
 
-void files_hold(void)
+void files_hold(const struct mount *m)
 {
-    file_each(hold_file, NULL);
+    pthread_mutex_lock(&holding);
+    file_each(hold_file, (void *)m);
+}
+
+void files_let_go(void)
+{
+    for (struct file *f; (f = first_held);) {
+        first_held = f->held;
+        f->is_held = 0;
+        pthread_mutex_unlock(&f->lock);
+        file_put(f);
+    }
+    pthread_mutex_unlock(&holding);
 }
 
 void files_hold_table(void)
@@ -170,10 +182,5 @@ void files_release(int is_child)
     pthread_mutex_unlock(&files.lock);
     if (is_child)
         file_each(free_lock, NULL);
-    for (struct file *f; (f = first_held);) {
-        first_held = f->held;
-        f->is_held = 0;
-        pthread_mutex_unlock(&f->lock);
-        file_put(f);
-    }
+    files_let_go();
 }

@@ -31,6 +31,7 @@ struct file {
     pthread_mutex_t lock;
     int has_all; /* the memfd has all bytes of the file */
     int is_removed;
+    int is_resolved;    /* the path is one without links */
     int is_held;        /* for a fork, with */
     struct file *held;  /* this one */
     struct spans dirty; /* what is only in the memfd */
@@ -73,9 +74,11 @@ void file_forget_range(unsigned first, unsigned last);
 /* Call `fn` for each descriptor that is an open file, and return the first error. */
 int file_each(int (*fn)(struct file *f, int fd, void *arg), void *arg);
 
-/* Around a fork: hold the locks of the files, then that of the table, since a child has only the thread that forks, and
+/* Hold the locks of the files of a mount, or, with NULL, of all; and release them. One thread at a time does so. */
+void files_hold(const struct mount *m);
+void files_let_go(void);
+/* Around a fork: hold the lock of the table after those of the files, since a child has only the thread that forks, and
  * could not release those of others. A file that another thread has opened in between is free in the child. */
-void files_hold(void);
 void files_hold_table(void);
 void files_release(int is_child);
 

@@ -219,6 +219,11 @@ int follow_path(int folder, const char *path, char out[static PATH_MAX])
     return path_is_empty(path) ? ENOENT : walk_path(folder, path, WALK_LAST, out);
 }
 
+int follow_name(int folder, const char *path, char out[static PATH_MAX])
+{
+    return path_is_empty(path) ? ENOENT : walk_path(folder, path, WALK_MISSING, out);
+}
+
 /* ---- Calls that have failed ---- */
 
 /* Most calls that fail do so because there is nothing, and programs look at many places. So two quick looks come before

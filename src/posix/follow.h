@@ -18,6 +18,8 @@ int inside_readlink(const struct mount *m, const char *path, char *target, size_
 /* Find what a path leads to: an absolute path without links, "." and "..", which may lead into a mount. It has to be
  * there. Returns an error number. */
 int follow_path(int folder, const char *path, char out[static PATH_MAX]);
+/* The same of its folder; the last name need not be there, and may be a link. */
+int follow_name(int folder, const char *path, char out[static PATH_MAX]);
 
 /* As route_find, and through such links, for calls that are rare: it looks whether something is there. Returns an error
  * number. */

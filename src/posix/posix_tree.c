@@ -253,7 +253,7 @@ void trees_before_fork(void)
     pthread_mutex_lock(&forking);
     trees_commit();
     file_each(share, NULL);
-    files_hold();
+    files_hold(NULL);
     each_tree(tree_hold);
 }
 

@@ -2,11 +2,14 @@
  *
  *     posix_open_files FOLDER PART
  *
- * PART is paths, locks, replaced or lost. In a mount, all but the last print what they print in an ordinary folder. */
+ * PART is paths, links, threads, locks, replaced or lost. In a mount, all but the last print what they print in an
+ * ordinary folder. */
 #include "tests/posix/say.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,6 +88,72 @@ static void paths(void)
     mkdir("folder", 0755);
     change_size();
     change_attributes();
+}
+
+/* ---- Links and names ---- */
+
+/* Open a file by one path, change a name, and add to it. */
+static void add_renamed(const char *path, const char *from, const char *to)
+{
+    int fd = open(path, O_RDWR | O_APPEND);
+
+    say(path, write(fd, "1", 1));
+    say(from, to ? rename(from, to) : unlink(from));
+    say("write", write(fd, "2", 1));
+    say("close", close(fd));
+}
+
+static void links(void)
+{
+    mkdir("real", 0755);
+    close(open("real/file", O_WRONLY | O_CREAT, 0644));
+    close(open("new", O_WRONLY | O_CREAT, 0644));
+    say("symlink", symlink("real", "to_folder") | symlink("real/file", "to_file"));
+    add_renamed("to_file", "real/file", "real/second");
+    add_renamed("to_folder/second", "real", "other");
+    say("symlink", symlink("other", "way") | symlink("way/second", "short") | symlink("way/second", "long"));
+    add_renamed("short", "short", NULL);
+    add_renamed("long", "new", "long");
+    add_renamed("other/../other/second", "other/second", "third");
+    say("rename", rename("third", "other/fourth"));
+    add_renamed("way/fourth", "way/fourth", "fifth");
+    say_file("fifth");
+}
+
+/* One thread writes to a file, and another one renames it. */
+static atomic_int is_writing = 1;
+
+static void *rename_often(void *arg)
+{
+    static const char *const path[] = {"one/file", "two/file"};
+    int i = 0;
+
+    (void)arg;
+    for (; atomic_load(&is_writing); i = !i)
+        if (rename(path[i], path[!i]) != 0)
+            say("rename", -1);
+    if (i == 1)
+        rename(path[1], path[0]);
+    return NULL;
+}
+
+static void threads(void)
+{
+    pthread_t thread;
+    int failed = 0;
+
+    mkdir("one", 0755);
+    mkdir("two", 0755);
+    int fd = open("one/file", O_RDWR | O_CREAT, 0644);
+    pthread_create(&thread, NULL, rename_often, NULL);
+    for (int i = 0; i < 500; i++)
+        failed += write(fd, "0123456789" + i % 10, 1) != 1 || fchmod(fd, 0644) != 0;
+    atomic_store(&is_writing, 0);
+    pthread_join(thread, NULL);
+    say("failed", failed);
+    say("close", close(fd));
+    struct stat st;
+    say("size", stat("one/file", &st) == 0 ? st.st_size : -1);
 }
 
 /* ---- Locks ---- */
@@ -268,6 +337,10 @@ int main(int argc, char **argv)
         return 99;
     if (strcmp(argv[2], "paths") == 0)
         paths();
+    else if (strcmp(argv[2], "links") == 0)
+        links();
+    else if (strcmp(argv[2], "threads") == 0)
+        threads();
     else if (strcmp(argv[2], "locks") == 0)
         locks();
     else if (strcmp(argv[2], "replaced") == 0)
