@@ -87,11 +87,24 @@ static int run_lock(struct tree *t, short type)
     return error;
 }
 
+/* A process changes something just now, or was killed when it did. */
+static int is_odd(uint64_t changes)
+{
+    return changes % 2 != 0;
+}
+
 static uint64_t run_changes(const struct tree *t)
 {
     uint64_t n = 0;
 
     return t->run >= 0 && next.pread(t->run, &n, sizeof n, 0) == sizeof n ? n : 0;
+}
+
+/* Returns whether it was written. */
+static int run_set_changes(struct tree *t, uint64_t n)
+{
+    t->changes = n;
+    return t->run < 0 || next.pwrite(t->run, &n, sizeof n, 0) == sizeof n;
 }
 
 static int tree_look(struct tree *t, int is_change)
@@ -103,7 +116,7 @@ static int tree_look(struct tree *t, int is_change)
     uint64_t changes = run_changes(t);
     if (!t->ns)
         status = open_handle(t, is_change);
-    else if (changes != t->changes) {
+    else if (changes != t->changes || is_odd(changes)) {
         tree_close_readers(t, 0); /* what is open keeps the state that it was opened with */
         status = deltafs_namespace_refresh(t->ns);
     }
@@ -132,6 +145,8 @@ int tree_begin(struct tree *t, int is_change, deltafs_namespace **out)
     t->is_change = is_change;
     if (error == 0)
         error = fail(tree_look(t, is_change));
+    if (error == 0 && is_change)
+        run_set_changes(t, t->changes | 1);
     if (error != 0) {
         run_lock(t, F_UNLCK);
         pthread_mutex_unlock(&t->lock);
@@ -146,8 +161,7 @@ int tree_end(struct tree *t, int status)
         int committed = deltafs_namespace_commit(t->ns);
         t->is_broken |= committed != DELTAFS_OK;
         status = status == DELTAFS_OK ? committed : status;
-        t->changes++;
-        if (t->run >= 0 && next.pwrite(t->run, &t->changes, sizeof t->changes, 0) != sizeof t->changes)
+        if (!run_set_changes(t, t->changes + 1))
             status = status == DELTAFS_OK ? DELTAFS_ERR_IO : status;
         run_lock(t, F_UNLCK);
     }

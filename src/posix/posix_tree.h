@@ -3,7 +3,7 @@
  * Each process of a run has a handle of its own, and with it a table. The processes agree by a file in the folder of
  * the namespace, RUN: a process locks it to change something, and commits before it unlocks it; the number in it counts
  * these changes. So a process knows whether others have changed something since it looked last, and only then refreshes
- * its handle. A process that dies leaves the lock. */
+ * its handle. A process that dies leaves the lock, and perhaps an odd number, which says that it may have committed. */
 #ifndef DELTAFS_POSIX_POSIX_TREE_H
 #define DELTAFS_POSIX_POSIX_TREE_H
 

@@ -69,3 +69,10 @@ assert os.stat('/mounted/cut').st_size == 80
 with open('/mounted/same', 'w') as f:
     os.rename('/mounted/same', '/mounted/same'); f.write('kept')
 assert open('/mounted/same').read() == 'kept'"
+
+# A process that was killed after its commit has left an odd number in RUN: others look at the namespace all the same.
+printf '\001' | dd of=ns/RUN conv=notrunc bs=1 count=1 2>/dev/null
+m sh -c '[ ! -e /mounted/killed ] && DELTAFS_POSIX= "$0" ns mkdir ns:/killed >&2 && [ -e /mounted/killed ]' "$deltafs" ||
+    fail "what a killed process has committed is not seen"
+expect 0 m rmdir /mounted/killed
+[ "$(od -An -tu1 -N1 ns/RUN | tr -d ' ')" = 2 ] || fail "the number in RUN: $(od ns/RUN)"
