@@ -110,6 +110,8 @@ static int put_file(struct file *f, int fd, deltafs_namespace *ns, struct span *
     f->is_removed = status == DELTAFS_OK && !to;
     if (status == DELTAFS_OK && to)
         status = put_changes(f, fd, to);
+    if (status != DELTAFS_OK && to && (flags & O_APPEND)) /* all of it will be put again */
+        deltafs_namespace_file_truncate(to, (uint64_t)now.st_size);
     if (to) /* the reader may be of a state before */
         tree_close_reader(f);
     int closed = deltafs_namespace_file_close(to);

@@ -2,8 +2,8 @@
  *
  *     posix_open_files FOLDER PART
  *
- * PART is paths, links, threads, locks, replaced or lost. In a mount, all but the last print what they print in an
- * ordinary folder. */
+ * PART is paths, links, threads, locks, replaced, lost or full. In a mount, all but the last two print what they print
+ * in an ordinary folder. */
 #include "tests/posix/say.h"
 
 #include <errno.h>
@@ -330,6 +330,23 @@ static void lost(void)
     close(fd);
 }
 
+/* Bytes at the end of a file that has no room for all of them. */
+static void full(void)
+{
+    const off_t most = (off_t)1 << 40, room = 300 << 10;
+    const size_t size = 400 << 10;
+    char *bytes = calloc(1, size);
+    struct stat st;
+
+    close(open("full", O_WRONLY | O_CREAT, 0644));
+    say("truncate", truncate("full", most - room));
+    int fd = open("full", O_WRONLY | O_APPEND);
+    say("write", write(fd, bytes, size));
+    say("close", close(fd));
+    say("room", stat("full", &st) == 0 ? most - st.st_size : -1);
+    free(bytes);
+}
+
 int main(int argc, char **argv)
 {
     setvbuf(stdout, NULL, _IOLBF, 0);
@@ -347,5 +364,7 @@ int main(int argc, char **argv)
         replaced(), changed();
     else if (strcmp(argv[2], "lost") == 0)
         lost();
+    else if (strcmp(argv[2], "full") == 0)
+        full();
     return 0;
 }

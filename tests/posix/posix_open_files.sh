@@ -21,3 +21,8 @@ m "$open_files" /mounted/replaced lost >got 2>err
 echo "large: -1, Stale file handle" >wanted
 same got wanted "a file that was replaced"
 grep -q "/mounted/replaced/large: another process has removed" err || fail "no message: $(cat err)"
+
+# What does not fit is added not at all, rather than a part of it each time that it is tried.
+m "$open_files" /mounted full >got || fail "full"
+printf 'truncate: 0\nwrite: 409600\nclose: -1, File too large\nroom: 307200\n' >wanted
+same got wanted "a file without room"
