@@ -6,15 +6,15 @@
  * when it opened the namespace, or called deltafs_namespace_refresh, and its own changes. It never sees a part of a
  * commit.
  *
- * The conventions of deltafs.h apply. A handle may be used by one thread at a time, together with the files and lists
- * that were opened with it. No call is collective. With deltafs_mpi_namespace_open (deltafs_mpi.h), the ranks of a job
- * can share a namespace; that has rules of its own.
+ * The conventions of deltafs.h apply. A handle, and the files and lists that were opened with it, may be used by only
+ * one thread at a time. No call is collective. With deltafs_mpi_namespace_open (deltafs_mpi.h), the ranks of a job can
+ * share a namespace; that has rules of its own.
  *
  * Paths
  *  - A path is a path within the namespace. It begins at its root, with or without a '/'.
  *  - "." and ".." are what they are in any file system; ".." of the root is the root.
- *  - A name has 1 to 255 bytes, a path at most 4095. A path passes through at most 40 symbolic links. The target of a
- *    link that begins with '/' begins at the root of the namespace.
+ *  - A name has 1 to 255 bytes, a path at most 4095. A path passes through at most 40 symbolic links. If the target of
+ *    a link begins with '/', it begins at the root of the namespace.
  *
  * Commits
  *  - Changes are in memory until deltafs_namespace_commit or deltafs_namespace_close. When half of the option memory is
@@ -30,7 +30,7 @@
  *    see the other's change. A change by a writer that saw the other's is always newer.
  *  - If one name is a folder for one writer and something else for another, it is the folder. If it is two files, it is
  *    the one that was changed last. Removing or renaming the name removes all files that have it.
- *  - A folder that one writer has removed, and another has put something into, is removed with that.
+ *  - If one writer removes a folder, and another puts something into it, the folder is removed with what is in it.
  *  - If one writer moves a folder A into B, and another moves B into A, and neither could see the other's change, no
  *    path leads to A and B any more.
  *
@@ -42,7 +42,7 @@
  *  - Deleted bytes keep their storage until deltafs_namespace_collect.
  *
  * Statuses
- *  - deltafs_namespace_errno has the error number of POSIX for each status, deltafs_errmsg(NULL) the message.
+ *  - deltafs_namespace_errno returns the error number of POSIX for a status; deltafs_errmsg(NULL) returns the message.
  *  - Any call with a path may return DELTAFS_ERR_NOT_FOUND (ENOENT), DELTAFS_ERR_NOT_FOLDER (ENOTDIR),
  *    DELTAFS_ERR_LOOP (ELOOP), DELTAFS_ERR_NAME (ENAMETOOLONG), and DELTAFS_ERR_DAMAGED or DELTAFS_ERR_IO (EIO) if a
  *    table cannot be read.
@@ -61,12 +61,12 @@ extern "C" {
 
 typedef struct deltafs_namespace deltafs_namespace;
 
-/* Open a namespace, or for reading a snapshot: `path` is then REGISTRY@NAME. `flags` is O_RDONLY or O_RDWR. With
- * O_CREAT, a namespace is created at `path`, whose parent must exist, if there is none; with O_EXCL, too, it must not
- * exist (DELTAFS_ERR_EXISTS). An empty folder at `path` is replaced. Several processes can create the same namespace at
- * the same time; all open the same one.
+/* Open the namespace at `path`. To read a snapshot, give REGISTRY@NAME as `path`. `flags` is O_RDONLY or O_RDWR. With
+ * O_CREAT, the namespace is created if it does not exist; the parent of `path` must exist. With O_CREAT | O_EXCL, the
+ * namespace must not exist (DELTAFS_ERR_EXISTS). An empty folder at `path` is replaced. Several processes can create
+ * the same namespace at the same time; all open the same one.
  *
- * The options memory (at least 32M for O_RDWR), block, codec, lease, read_cache, sync and threads have an effect, as
+ * The options memory (at least 32M for O_RDWR), block, codec, lease, read_cache, sync and threads have the effect that
  * they have for a directory. The others have none. `options` may be NULL.
  *
  * With O_RDWR, the call takes over a table that no process is writing, or creates one. DELTAFS_ERR_NOT_FOUND: there is
@@ -75,20 +75,21 @@ typedef struct deltafs_namespace deltafs_namespace;
 DELTAFS_API int deltafs_namespace_open(const char *path, int flags, const deltafs_options *options,
                                        deltafs_namespace **out);
 
-/* Commit all changes so far, also what was written to files that are open. Readers that open the namespace afterwards
- * see them. If nothing was changed, the call does nothing. */
+/* Commit all changes so far, also what was written to files that are open. Readers that open or refresh the namespace
+ * afterwards see them. If nothing was changed, the call does nothing. */
 DELTAFS_API int deltafs_namespace_commit(deltafs_namespace *ns);
 
-/* See what other processes have committed by now, as if the namespace were opened again. The handle's own changes stay,
- * also those that are not committed. What it changes from now on is newer than all that it sees. Files that are open
- * have the bytes that they had, until they are opened again. Open lists may or may not have what is new. Of an entry
- * that this handle has changed and not committed, and another process, too, the newest change counts (see Writers).
+/* Refresh the handle: it then sees what a handle sees that is opened now, and its own changes, also those that are not
+ * committed. Its later changes are newer than all that it sees. A file that is open keeps the bytes that it had; opened
+ * again, it has the new ones. A list that is open may or may not have what is new. If this handle has changed an entry,
+ * and another process has changed it, too, the newest change counts (see Writers).
  *
- * If there is nothing new, the call takes a system call or two for each table that another process has written, and two
- * more. Otherwise it reads what is new, not what is in memory already. A snapshot never changes: the call does nothing.
+ * If there is nothing new, the call makes one or two system calls for each table of another process, and two more.
+ * Otherwise it reads what is new, and nothing again that is in memory. For a snapshot, which never changes, the call
+ * does nothing.
  *
  * DELTAFS_ERR_MODE: ranks share the namespace. DELTAFS_ERR_DAMAGED, DELTAFS_ERR_IO: a table cannot be read. After an
- * error the handle sees all, some or nothing of what is new; the call can be made again. */
+ * error the handle sees all, some or nothing of what is new; you can call it again. */
 DELTAFS_API int deltafs_namespace_refresh(deltafs_namespace *ns);
 
 /* Commit, close and free the handle. The handle is freed even if the call returns an error. Close files and lists
@@ -142,13 +143,14 @@ DELTAFS_API int deltafs_namespace_mkdir(deltafs_namespace *ns, const char *path,
 /* Create an empty file, which need not be opened. A file or a symbolic link that has the name is replaced. `flags` is
  * 0, or O_EXCL: then the name must not exist (DELTAFS_ERR_EXISTS). DELTAFS_ERR_FOLDER: a folder has the name.
  *
- * Without O_EXCL the call is faster: it does not read what is committed under the name. If a folder is, then the folder
- * keeps the name, the call succeeds, and the file is not seen. */
+ * Without O_EXCL the call is faster: it does not read what is committed under the name. If a folder has the name, the
+ * call succeeds, but the folder keeps the name and the file is not seen. */
 DELTAFS_API int deltafs_namespace_create(deltafs_namespace *ns, const char *path, uint32_t mode, int flags);
 
 /* Create many empty files in a folder: as deltafs_namespace_create with `flags` 0 for each of the `n` names, which must
  * differ, but faster, above all if the namespace is shared. After an error, some of the names may be created.
- * DELTAFS_ERR_INVALID: a name is empty, ".", "..", or has a '/'; DELTAFS_ERR_NAME: it is too long; then none is. */
+ * DELTAFS_ERR_INVALID: a name is empty, ".", "..", or has a '/'. DELTAFS_ERR_NAME: a name is too long. After these two
+ * errors, no file was created. */
 DELTAFS_API int deltafs_namespace_create_many(deltafs_namespace *ns, const char *folder, const char *const *names,
                                               size_t n, uint32_t mode);
 
@@ -167,10 +169,11 @@ DELTAFS_API int deltafs_namespace_unlink(deltafs_namespace *ns, const char *path
 /* Remove a folder. DELTAFS_ERR_NOT_EMPTY: something is in it. DELTAFS_ERR_BUSY (EBUSY): it is the root. */
 DELTAFS_API int deltafs_namespace_rmdir(deltafs_namespace *ns, const char *path);
 
-/* Rename a file, a symbolic link or a folder with all that is in it, at the same cost. As rename(2): `to` is replaced
- * if both are folders and `to` is empty, or if neither is a folder. DELTAFS_ERR_NOT_EMPTY; DELTAFS_ERR_FOLDER: only
- * `to` is a folder; DELTAFS_ERR_NOT_FOLDER: only `from` is one; DELTAFS_ERR_INVALID (EINVAL): `to` is within `from`, or
- * a path ends in "." or ".."; DELTAFS_ERR_BUSY (EBUSY): one is the root. */
+/* Rename a file, a symbolic link, or a folder with all that is in it. That takes no longer for a large folder than for
+ * a file. As rename(2): `to` is replaced if both are folders and `to` is empty, or if neither is a folder.
+ * DELTAFS_ERR_NOT_EMPTY; DELTAFS_ERR_FOLDER: only `to` is a folder; DELTAFS_ERR_NOT_FOLDER: only `from` is one;
+ * DELTAFS_ERR_INVALID (EINVAL): `to` is within `from`, or a path ends in "." or ".."; DELTAFS_ERR_BUSY (EBUSY): one is
+ * the root. */
 DELTAFS_API int deltafs_namespace_rename(deltafs_namespace *ns, const char *from, const char *to);
 
 /* ---- Folders ---- */
@@ -183,9 +186,9 @@ struct deltafs_namespace_entry {
 
 typedef struct deltafs_namespace_list deltafs_namespace_list;
 
-/* List a folder, in no order. The list has each entry that is in the folder now and still is when its turn comes, once.
- * Entries that this handle creates later are not in it. Between the calls anything can be done with the handle, also
- * removing what was listed. Memory does not depend on the number of entries, except of those that this handle has
+/* List a folder, in no order. Each entry that is in the folder now, and is still there when its turn comes, is listed
+ * once. Entries that this handle creates later are not in it. Between the calls anything can be done with the handle,
+ * also removing what was listed. Memory does not depend on the number of entries, except of those that this handle has
  * changed and not committed. Close with deltafs_namespace_list_close.
  *
  * A program that reads the files of a folder should open each when it is listed: its name is not looked up again, and
@@ -202,9 +205,9 @@ DELTAFS_API int deltafs_namespace_list_close(deltafs_namespace_list *list);
 typedef struct deltafs_namespace_file deltafs_namespace_file;
 
 /* Open a file. `flags` is O_RDONLY, O_WRONLY or O_RDWR, with O_CREAT, O_EXCL, O_TRUNC, O_APPEND and O_NOFOLLOW as in
- * open(2); `mode` is that of a file that is created. All that this handle has open under one name is one file: what one
- * writes, the others read. An open file takes up to 4 MiB of memory, and 64 bytes more for each MiB that the file has.
- * DELTAFS_ERR_FOLDER: it is a folder. Close with deltafs_namespace_file_close. */
+ * open(2); `mode` is that of a file that is created. If a handle opens one name several times, that is one file: what
+ * is written by one of them can be read by the others. An open file takes up to 4 MiB of memory, and 64 bytes more for
+ * each MiB that the file has. DELTAFS_ERR_FOLDER: it is a folder. Close with deltafs_namespace_file_close. */
 DELTAFS_API int deltafs_namespace_file_open(deltafs_namespace *ns, const char *path, int flags, uint32_t mode,
                                             deltafs_namespace_file **out);
 
@@ -214,9 +217,9 @@ DELTAFS_API int deltafs_namespace_file_open(deltafs_namespace *ns, const char *p
 DELTAFS_API int deltafs_namespace_file_read(deltafs_namespace_file *file, uint64_t offset, void *bytes, size_t size,
                                             size_t *got);
 
-/* Write all `size` bytes at `offset`; with O_APPEND at the end, whatever `offset` is. What is skipped is zero.
- * DELTAFS_ERR_TOO_LARGE (EFBIG): the file would have more than 1 TiB; nothing is written. DELTAFS_ERR_INVALID: the file
- * is not open for writing. After another error a part may have been written. */
+/* Write all `size` bytes at `offset`; with O_APPEND at the end, whatever `offset` is. If `offset` is behind the end of
+ * the file, the bytes between are zero. DELTAFS_ERR_TOO_LARGE (EFBIG): the file would have more than 1 TiB; nothing is
+ * written. DELTAFS_ERR_INVALID: the file is not open for writing. After another error a part may have been written. */
 DELTAFS_API int deltafs_namespace_file_write(deltafs_namespace_file *file, uint64_t offset, const void *bytes,
                                              size_t size);
 
@@ -225,8 +228,8 @@ DELTAFS_API int deltafs_namespace_file_truncate(deltafs_namespace_file *file, ui
 /* The same for the file at `path`. */
 DELTAFS_API int deltafs_namespace_truncate(deltafs_namespace *ns, const char *path, uint64_t size);
 
-/* As fsync(2): commit what was written to the file. The call commits everything else, too; but if several ranks share
- * the namespace, only the bytes, which are in the file after the next commit. */
+/* As fsync(2): commit what was written to the file. The call commits all other changes, too. If several ranks share the
+ * namespace, it only stores the bytes; they are in the file after the next commit. */
 DELTAFS_API int deltafs_namespace_file_sync(deltafs_namespace_file *file);
 
 /* Get the attributes of the open file, also of one that was removed. */
@@ -247,19 +250,19 @@ DELTAFS_API int deltafs_namespace_file_close(deltafs_namespace_file *file);
  * with '.'. Any number of processes can use a registry at the same time.
  *
  * The namespaces of a snapshot must stay where they are. As long as a snapshot, or a namespace on top of it, needs
- * something of a namespace, a pin is stored there, and deltafs_namespace_collect does not remove it. Publishing needs
- * permission to write in the namespace, also withdrawing.
+ * something of a namespace, a pin is stored there, so that deltafs_namespace_collect keeps what is needed. Publishing
+ * and withdrawing need permission to write in the namespace.
  *
- * Of the options, these calls use sync and lease of the environment. They are thread-safe. */
+ * These calls take the options sync and lease from the environment. They are thread-safe. */
 
 /* Publish what is committed in the namespace at `path` as `snapshot`. The registry is created if it does not exist; its
- * parent must. With several registries it is the first. The snapshot may or may not have what others commit while this
- * call runs. DELTAFS_ERR_EXISTS: the name is used. DELTAFS_ERR_BUSY: the
- * namespace is being collected just now. After DELTAFS_ERR_IO the snapshot may exist. */
+ * parent must exist. If `snapshot` has several registries, the first one gets it. The snapshot may or may not have what
+ * others commit while this call runs. DELTAFS_ERR_EXISTS: the name is used. DELTAFS_ERR_BUSY: the namespace is being
+ * collected just now. After DELTAFS_ERR_IO the snapshot may exist. */
 DELTAFS_API int deltafs_snapshot_publish(const char *path, const char *snapshot);
 
-/* Remove a snapshot. Snapshots and namespaces that were made of it stay. What it needed of the namespace becomes free
- * by deltafs_namespace_collect. DELTAFS_ERR_NOT_FOUND: there is no such snapshot. */
+/* Remove a snapshot. Snapshots and namespaces that were made of it stay. deltafs_namespace_collect then frees what only
+ * this snapshot needed. DELTAFS_ERR_NOT_FOUND: there is no such snapshot. */
 DELTAFS_API int deltafs_snapshot_withdraw(const char *snapshot);
 
 typedef struct deltafs_snapshot deltafs_snapshot;
@@ -297,7 +300,7 @@ struct deltafs_snapshot_layer {
     size_t inputs;
     const size_t *input; /* the numbers of the layers below; valid as long */
 };
-/* Layer `i`, from 0; each is behind its inputs, and the last is the top. DELTAFS_ERR_NOT_FOUND: there is none. */
+/* Layer `i`, from 0; each comes after its inputs, and the last is the top. DELTAFS_ERR_NOT_FOUND: there is none. */
 DELTAFS_API int deltafs_snapshot_layer(const deltafs_snapshot *snapshot, size_t i, struct deltafs_snapshot_layer *out);
 
 typedef struct deltafs_snapshot_list deltafs_snapshot_list;
@@ -315,14 +318,13 @@ DELTAFS_API int deltafs_snapshot_list_close(deltafs_snapshot_list *list);
 /* ---- Several snapshots as one ----
  *
  * Snapshots that are merged are one tree: it has each path that one of them has. Nothing is copied. A folder that
- * several have contains what any of them has put into it. A change counts if no other snapshot was made with knowledge
- * of it: a snapshot on top of another has the last word on what it has changed or removed, in whatever order they are
- * given.
+ * several have contains what any of them has put into it. If a snapshot is on top of another, what it has changed or
+ * removed counts, in whatever order the two are given.
  *
- * What is left are conflicts: a path that is not a folder in all snapshots, and that two of them have created, changed,
- * removed or renamed, neither knowing of the other. The policy decides, for each path. If it chooses a folder, what
- * others have put into it below that path is not there. A folder that one has removed, and no other has changed itself,
- * is removed with what others have changed in it or put into it; that is no conflict. */
+ * A path is in conflict if it is not a folder in all snapshots, and two of them have created, changed, removed or
+ * renamed it without knowing of each other. The policy decides for each such path. If it chooses a folder, what others
+ * have put into it below that path is not there. If one snapshot has removed a folder, and no other has changed the
+ * folder itself, it is removed, also with what others have changed in it or put into it. That is no conflict. */
 
 /* Publish a merge of snapshots. With DELTAFS_SNAPSHOT_ERROR all paths are compared, which takes longer for larger
  * snapshots; DELTAFS_ERR_CONFLICT: the message names the first conflict. DELTAFS_ERR_INVALID: a namespace is a copy of
@@ -344,8 +346,8 @@ DELTAFS_API int deltafs_namespace_open_view(const char *path, int flags, size_t 
 typedef struct deltafs_snapshot_paths deltafs_snapshot_paths;
 
 /* List the paths that differ between two snapshots, or namespaces: those that only one has, and those with other
- * contents or attributes, but for access times. Files with the same bytes that were written twice differ. In no order,
- * but a folder comes before what is in it. Close with deltafs_snapshot_paths_close. */
+ * contents or attributes. Access times do not count. Two files that were written separately differ even if their bytes
+ * are equal. In no order, but a folder comes before what is in it. Close with deltafs_snapshot_paths_close. */
 DELTAFS_API int deltafs_snapshot_diff_open(const char *a, const char *b, deltafs_snapshot_paths **out);
 
 /* List the conflicts of a merge. Close with deltafs_snapshot_paths_close. */
@@ -361,7 +363,7 @@ DELTAFS_API int deltafs_snapshot_paths_close(deltafs_snapshot_paths *paths);
 
 /* Verify each table of the namespace at `path`, and the bytes of files, as deltafs_verify does a directory; that all
  * folders can be listed; and that the bytes of all files are there. A message about a name begins with "PATH:/NAME: ".
- * What snapshots need alone is verified as far as it is in the tables. `path` may be a snapshot, REG@NAME: then what it
+ * What only snapshots need is verified as far as it is in the tables. `path` may be a snapshot, REG@NAME: then what it
  * has is verified by its names, also bytes of files that only this snapshot has. `out` gets the sums of all tables, or
  * of a snapshot the number of names, as records, and the bytes of files. `fn` and `out` may be NULL.
  * DELTAFS_ERR_DAMAGED if there is damage, or the first other error; *out is set then too, but not if there is no
@@ -371,8 +373,9 @@ DELTAFS_API int deltafs_namespace_verify(const char *path, deltafs_damage_fn fn,
 
 /* Repair each table of the namespace at `path` as deltafs_repair does a directory, with the same reports and errors,
  * and go on with the others if one cannot be repaired. Write a damaged journal again with the commits that can be read,
- * and report what is lost (DELTAFS_ERR_DAMAGED). Then report the folders and files that have lost something. Of the
- * options, `has_label` and `has_drop_from` are DELTAFS_ERR_INVALID: repair that table by itself. Not collective. */
+ * and report what is lost (DELTAFS_ERR_DAMAGED). Then report the folders and files that have lost something. With
+ * `has_label` or `has_drop_from` the call returns DELTAFS_ERR_INVALID: repair that table by itself, with
+ * deltafs_repair. Not collective. */
 DELTAFS_API int deltafs_namespace_repair(const char *path, const struct deltafs_repair_options *options,
                                          deltafs_repair_fn fn, void *arg);
 
@@ -408,8 +411,8 @@ struct deltafs_namespace_collected {
  * are read, and memory is needed for each chunk that is kept (16 bytes). `out` may be NULL.
  *
  * DELTAFS_ERR_BUSY: a process has the namespace open, or a snapshot of it, or publishes it; the message says which.
- * None can open it for writing meanwhile, but any can for reading. A process that reads without permission to write in
- * the folder of the namespace is not known; later it may not be able to read the bytes of what was removed
+ * Meanwhile, processes can open the namespace for reading, but not for writing. A process that reads without permission
+ * to write in the folder of the namespace is not known; later it may not be able to read the bytes of what was removed
  * (DELTAFS_ERR_DAMAGED). */
 DELTAFS_API int deltafs_namespace_collect(const char *path, struct deltafs_namespace_collected *out);
 
@@ -422,15 +425,15 @@ struct deltafs_namespace_compacted {
 
 /* Write the newest record of each entry of the namespace at `path`, as it is committed now, into one new table. Finding
  * a name then takes reads of that table, and of those that were written later. The bytes of files stay where they are.
- * If the namespace is on top of snapshots, the entries of all layers below are written, too. Names are then not looked
- * up there any more, nor in snapshots that are published later; the layers must stay for the bytes of files. All names
- * are read and written for that. If a merge with the policy first or last is below, the layers go on to be asked for
- * names. Any number of processes can use the namespace meanwhile, and change it. What they commit is not lost, and
- * stays in their tables until the next compaction. Those that open the namespace later read the new table instead of
- * the old ones. It takes effect at once, when all is written; if it fails or is killed, nothing changes.
- * deltafs_namespace_collect removes the old tables, unless a snapshot needs them. A process that it did not know of
- * (see there) may then get DELTAFS_ERR_CHANGED, and has to open the namespace again. A table with one commit alone is
- * left as it is. `out` may be NULL. Not collective; thread-safe. Of the options, it uses those of the environment.
+ * If the namespace is on top of snapshots, the entries of all layers below are written, too. Names are then no longer
+ * looked up in the layers, also not through snapshots that are published later. The layers must stay, because they have
+ * the bytes of files. This reads and writes all names. If a merge with the policy first or last is below, names are
+ * still looked up in the layers. Any number of processes can use the namespace meanwhile, and change it. What they
+ * commit is not lost, and stays in their tables until the next compaction. Those that open the namespace later read the
+ * new table instead of the old ones. It takes effect at once, when all is written; if it fails or is killed, nothing
+ * changes. deltafs_namespace_collect removes the old tables, unless a snapshot needs them. A process that it did not
+ * know of (see there) may then get DELTAFS_ERR_CHANGED, and has to open the namespace again. A table that has only one
+ * commit is left as it is. `out` may be NULL. Not collective; thread-safe. It takes its options from the environment.
  * DELTAFS_ERR_BUSY: the namespace is being collected just now. */
 DELTAFS_API int deltafs_namespace_compact(const char *path, struct deltafs_namespace_compacted *out);
 
