@@ -11,7 +11,6 @@
 #include "posix/posix_tree.h"
 #include "posix/route.h"
 
-/* Begin to change names of a namespace; those of a directory of particles are records. */
 static int names_begin(const struct mount *m, deltafs_namespace **ns)
 {
     return m->kind == MOUNT_PARTICLES ? EPERM : tree_begin(m->tree, 1, ns);

@@ -31,7 +31,7 @@ static void storage_of(const struct mount *m, char out[static PATH_MAX])
 
 /* The space is that of the storage. The kind is that of file systems of user space, which programs such as tail and
  * find know: they expect no notices of changes, and no links to be counted there. */
-static int tell_system(const struct mount *m, struct statfs *out)
+static void fill_statfs(const struct mount *m, struct statfs *out)
 {
     char storage[PATH_MAX];
 
@@ -43,7 +43,6 @@ static int tell_system(const struct mount *m, struct statfs *out)
     out->f_flags = m->kind == MOUNT_NAMESPACE && tree_is_snapshot(m->tree) ? ST_RDONLY : 0;
     memset(&out->f_fsid, 0, sizeof out->f_fsid);
     memcpy(&out->f_fsid, &(int){(int)(m - mounts.mount) + 1}, sizeof(int));
-    return 0;
 }
 
 /* The mount that a path leads to; NULL: none, or *error is that of its attributes. */
@@ -61,16 +60,18 @@ CALL int statfs(const char *path, struct statfs *out)
     int error;
     const struct mount *m = mount_at(path, &r, &error);
 
-    if (m || error != 0)
-        return m ? tell_system(m, out) : posix_result(error);
-    return next.statfs(r.path, out);
+    if (m)
+        fill_statfs(m, out);
+    return m || error != 0 ? posix_result(error) : next.statfs(r.path, out);
 }
 
 CALL int fstatfs(int fd, struct statfs *out)
 {
     posix_begin();
     struct file *f = file_get(fd);
-    int result = f ? tell_system(f->mount, out) : next.fstatfs(fd, out);
+    int result = f ? 0 : next.fstatfs(fd, out);
+    if (f)
+        fill_statfs(f->mount, out);
     file_put(f);
     return result;
 }
@@ -86,11 +87,11 @@ CALL int fstatfs64(int fd, struct statfs64 *out)
     return fstatfs(fd, (struct statfs *)(void *)out);
 }
 
-static int tell_portable(const struct mount *m, struct statvfs *out)
+static void fill_statvfs(const struct mount *m, struct statvfs *out)
 {
     struct statfs s;
 
-    tell_system(m, &s);
+    fill_statfs(m, &s);
     *out = (struct statvfs){.f_bsize = (unsigned long)s.f_bsize,
                             .f_frsize = (unsigned long)s.f_frsize,
                             .f_blocks = s.f_blocks,
@@ -102,7 +103,6 @@ static int tell_portable(const struct mount *m, struct statvfs *out)
                             .f_fsid = (unsigned long)(m - mounts.mount) + 1,
                             .f_flag = (unsigned long)s.f_flags,
                             .f_namemax = NAME_MAX};
-    return 0;
 }
 
 CALL int statvfs(const char *path, struct statvfs *out)
@@ -111,16 +111,18 @@ CALL int statvfs(const char *path, struct statvfs *out)
     int error;
     const struct mount *m = mount_at(path, &r, &error);
 
-    if (m || error != 0)
-        return m ? tell_portable(m, out) : posix_result(error);
-    return next.statvfs(r.path, out);
+    if (m)
+        fill_statvfs(m, out);
+    return m || error != 0 ? posix_result(error) : next.statvfs(r.path, out);
 }
 
 CALL int fstatvfs(int fd, struct statvfs *out)
 {
     posix_begin();
     struct file *f = file_get(fd);
-    int result = f ? tell_portable(f->mount, out) : next.fstatvfs(fd, out);
+    int result = f ? 0 : next.fstatvfs(fd, out);
+    if (f)
+        fill_statvfs(f->mount, out);
     file_put(f);
     return result;
 }

@@ -198,7 +198,7 @@ static int tree_sync(struct tree *t)
     if (!t->is_synced && !t->is_snapshot) {
         if (t->ns)
             error = fail(tree_close(t));
-        int result = nftw(t->target, sync_entry, 16, FTW_PHYS | FTW_DEPTH);
+        int result = next.nftw(t->target, sync_entry, 16, FTW_PHYS | FTW_DEPTH);
         error = error != 0 ? error : result < 0 ? errno : result;
         t->is_synced = error == 0;
     }
