@@ -185,13 +185,17 @@ static int set_flags(struct file *f, int fd, void *argument)
     int flags = (int)(intptr_t)argument, error = 0;
 
     pthread_mutex_lock(&f->lock);
-    if ((f->flags ^ flags) & O_APPEND && f->mount->kind == MOUNT_NAMESPACE)
+    int is_other = (f->flags ^ flags) & O_APPEND;
+    if (is_other && f->mount->kind == MOUNT_NAMESPACE)
         error = file_publish(f, fd);
-    int result = error == 0 ? next.fcntl(fd, F_SETFL, argument) : posix_result(error);
-    if (result == 0)
-        f->flags = (f->flags & ~O_APPEND) | (flags & O_APPEND);
+    if (error == 0 && next.fcntl(fd, F_SETFL, f->is_shared ? flags | O_NOATIME : flags) != 0)
+        error = errno;
+    if (error == 0 && is_other) {
+        f->flags ^= O_APPEND;
+        error = mark_set_at_end(f, fd);
+    }
     pthread_mutex_unlock(&f->lock);
-    return result;
+    return posix_result(error);
 }
 
 static int fcntl_inside(int fd, int command, void *argument)

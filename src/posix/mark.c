@@ -75,6 +75,16 @@ int mark_collect(struct file *f, int fd, struct span *out)
     return error == 0 ? spans_add(&f->dirty, out->from, out->to) : error;
 }
 
+int mark_set_at_end(struct file *f, int fd)
+{
+    uint64_t at = 0;
+
+    if (!f->is_shared)
+        return 0;
+    int error = find_end(f, fd, &at);
+    return error == 0 ? mark_set(f, fd, at) : error;
+}
+
 int mark_before_seek(struct file *f, int fd)
 {
     struct span s;
@@ -87,10 +97,5 @@ int mark_before_seek(struct file *f, int fd)
 
 int mark_after_seek(struct file *f, int fd)
 {
-    uint64_t at = 0;
-
-    if (!f->is_shared || (f->flags & O_APPEND))
-        return 0;
-    int error = find_end(f, fd, &at);
-    return error == 0 ? mark_set(f, fd, at) : error;
+    return f->flags & O_APPEND ? 0 : mark_set_at_end(f, fd);
 }

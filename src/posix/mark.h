@@ -17,6 +17,8 @@ int mark_find(struct file *f, int fd, struct span *out);
 int mark_collect(struct file *f, int fd, struct span *out);
 /* Move the mark. */
 int mark_set(struct file *f, int fd, uint64_t at);
+/* Move it to where the bytes end: there are none then. */
+int mark_set_at_end(struct file *f, int fd);
 /* Before the offset of a descriptor is set: note what is there; and behind that: move the mark to the offset. */
 int mark_before_seek(struct file *f, int fd);
 int mark_after_seek(struct file *f, int fd);

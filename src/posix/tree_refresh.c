@@ -24,9 +24,7 @@ static int take_state(struct file *f, int fd, deltafs_namespace_file *from, cons
         f->has_all = 0;
         next.ftruncate(fd, now->st_size);
     }
-    int error = !f->is_shared         ? 0
-                : f->flags & O_APPEND ? mark_set(f, fd, (uint64_t)now->st_size)
-                                      : mark_after_seek(f, fd);
+    int error = mark_set_at_end(f, fd);
     return status == DELTAFS_OK && error != 0 ? DELTAFS_ERR_IO : status;
 }
 

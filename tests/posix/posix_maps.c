@@ -1,0 +1,105 @@
+/* Maps files, and changes them after a fork, in the folder FOLDER, and prints what they have then. It knows nothing of
+ * DeltaFS: what it prints in a mount must be what it prints in an ordinary folder.
+ *
+ *     posix_maps FOLDER PART
+ *
+ * PART is appends. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void check(const char *what, long long result)
+{
+    if (result >= 0)
+        return;
+    fprintf(stderr, "%s: %s\n", what, strerror(errno));
+    exit(1);
+}
+#define CHECK(call) check(#call, (long long)(call))
+
+/* Bytes of a file; a zero is a dot. */
+static void show(const char *what, const char *path)
+{
+    char bytes[64];
+    int fd = open(path, O_RDONLY);
+    ssize_t n = read(fd, bytes, sizeof bytes);
+
+    for (ssize_t i = 0; i < n; i++)
+        bytes[i] = bytes[i] ? bytes[i] : '.';
+    printf("%s: %.*s\n", what, (int)n, bytes);
+    fflush(stdout);
+    CHECK(close(fd));
+}
+
+/* Put bytes into a file by a descriptor of its own. */
+static void put(const char *path, const char *bytes, off_t at)
+{
+    int fd = open(path, O_WRONLY | O_CREAT, 0644);
+
+    CHECK(pwrite(fd, bytes, strlen(bytes), at));
+    CHECK(close(fd));
+}
+
+static int open_new(const char *path, int flags)
+{
+    put(path, "0123456789", 0);
+    int fd = open(path, flags);
+    check(path, fd);
+    return fd;
+}
+
+/* A child that writes to a descriptor; NULL: it does nothing. */
+static void child_writes(int fd, const char *bytes)
+{
+    pid_t child = fork();
+
+    check("fork", child);
+    if (child == 0)
+        _exit(bytes ? write(fd, bytes, strlen(bytes)) < 0 : 0);
+    CHECK(waitpid(child, NULL, 0));
+}
+
+/* ---- Added bytes ---- */
+
+static void appends(void)
+{
+    int fd = open_new("appends", O_RDWR);
+
+    child_writes(fd, NULL);
+    CHECK(fcntl(fd, F_SETFL, O_APPEND));
+    CHECK(write(fd, "A", 1));
+    CHECK(fcntl(fd, F_SETFL, 0));
+    CHECK(pwrite(fd, "B", 1, 0));
+    CHECK(close(fd));
+    show("O_APPEND for one byte", "appends");
+
+    fd = open_new("flags", O_RDWR | O_APPEND);
+    child_writes(fd, NULL);
+    CHECK(fcntl(fd, F_SETFL, O_APPEND));
+    child_writes(fd, "A");
+    CHECK(pread(fd, &(char){0}, 1, 0));
+    CHECK(close(fd));
+    show("flags set, and read, after a fork", "flags");
+}
+
+int main(int argc, char **argv)
+{
+    static const struct part {
+        const char *name;
+        void (*run)(void);
+    } parts[] = {{"appends", appends}};
+
+    if (argc != 3 || chdir(argv[1]) != 0) {
+        fprintf(stderr, "usage: posix_maps FOLDER PART\n");
+        return 2;
+    }
+    alarm(10); /* a deadlock is a failure */
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strcmp(argv[2], parts[i].name) == 0)
+            parts[i].run();
+    return 0;
+}

@@ -1,0 +1,15 @@
+#!/bin/sh
+# Files that are mapped, and that are changed after a fork: in a mount they have what they have in an ordinary folder.
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/cli_lib.sh"
+. "$top_srcdir/tests/posix/posix_lib.sh"
+maps=$(cd "$top_builddir" && pwd)/posix_maps
+cd "$work" || exit 99
+
+expect 0 "$deltafs" ns create ns
+mkdir plain
+for part in appends; do
+    "$maps" "$work/plain" "$part" >wanted || fail "$part: in an ordinary folder"
+    mounted "namespace=/mounted=$work/ns" "$maps" /mounted "$part" >got 2>err || fail "$part: in a mount: $(cat err)"
+    same got wanted "$part"
+done
