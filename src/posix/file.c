@@ -1,6 +1,7 @@
 #include "posix/file.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include "posix/next.h"
 
@@ -121,6 +122,14 @@ int file_each(int (*fn)(struct file *f, int fd, void *arg), void *arg)
         file_put(f);
     }
     return first;
+}
+
+int file_reopen(int fd, int flags)
+{
+    char path[64];
+
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return next.openat(AT_FDCWD, path, flags | O_CLOEXEC);
 }
 
 /* ---- Fork ---- */

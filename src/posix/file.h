@@ -35,6 +35,7 @@ struct file {
     int is_held;        /* for a fork, with */
     struct file *held;  /* this one */
     struct spans dirty; /* what is only in the memfd */
+    int is_placed;      /* with O_APPEND: not all of that was added, so it is put where it is */
     uint64_t cut;       /* the file was truncated to this since it was last committed; UINT64_MAX: it was not */
     int is_unbounded;   /* bytes may have been written anywhere without this library: all are dirty */
     int is_shared;      /* others write to it, too: see mark.h */
@@ -45,9 +46,9 @@ struct file {
     int is_mapped;                  /* so the memfd keeps its bytes */
     int mappings;                   /* shared ones that can be written to, */
     struct span mapped;             /* and what is in them: it counts as written, up to the end of the file */
-    int is_inherited;               /* from the program that began this one */
-    int lock_fd;                    /* the descriptor that holds its lock, see file_lock.h; -1 */
-    void *entries;                  /* of a folder that getdents64 lists */
+    int is_inherited;   /* from the program that began this one */
+    int lock_fd;        /* the descriptor that holds its lock, see file_lock.h; -1 */
+    void *entries;      /* of a folder that getdents64 lists */
     size_t entries_size;
     void (*release)(struct file *f); /* instead of freeing it; NULL: it is freed */
 };
@@ -73,6 +74,9 @@ int file_forget(int fd);
 void file_forget_range(unsigned first, unsigned last);
 /* Call `fn` for each descriptor that is an open file, and return the first error. */
 int file_each(int (*fn)(struct file *f, int fd, void *arg), void *arg);
+
+/* The memfd of a descriptor, by a descriptor that has an offset and flags of its own; -1, with errno, without /proc. */
+int file_reopen(int fd, int flags);
 
 /* Hold the locks of the files of a mount, or, with NULL, of all; and release them. One thread at a time does so. */
 void files_hold(const struct mount *m);

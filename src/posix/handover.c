@@ -75,11 +75,7 @@ static int is_inherited(const struct file *f, int fd)
 /* Whether another process that has the descriptor has loaded all: there are no holes. */
 static int is_loaded(int fd, off_t size)
 {
-    char path[64];
-
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    int own = next.openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-    int is = own >= 0 && next.lseek(own, 0, SEEK_HOLE) >= size;
+    int own = file_reopen(fd, O_RDONLY), is = own >= 0 && next.lseek(own, 0, SEEK_HOLE) >= size;
     if (own >= 0)
         next.close(own);
     return is;

@@ -70,7 +70,7 @@ int mark_collect(struct file *f, int fd, struct span *out)
 {
     int error = mark_find(f, fd, out);
 
-    if (f->is_shared && (f->flags & O_APPEND))
+    if (f->is_shared && (f->flags & O_APPEND) && !f->is_placed)
         spans_clear(&f->dirty);
     return error == 0 ? spans_add(&f->dirty, out->from, out->to) : error;
 }

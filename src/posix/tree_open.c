@@ -70,10 +70,8 @@ void tree_take_over(struct file *f)
  * The number stays the same: it is the least that is free. */
 static int open_again_by_path(int fd, int flags)
 {
-    char path[64];
+    int other = file_reopen(fd, O_RDWR);
 
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    int other = next.openat(AT_FDCWD, path, O_RDWR | O_CLOEXEC);
     if (other < 0) /* without /proc, it stays as it is */
         return 0;
     int error = next.dup3(other, fd, flags & O_CLOEXEC) < 0 ? errno : 0;

@@ -28,11 +28,8 @@ static int put_span(struct tree *t, int fd, deltafs_namespace_file *to, struct s
  * is opened again, to have an offset of its own. */
 static int put_data(struct tree *t, int fd, deltafs_namespace_file *to, struct span s)
 {
-    char path[64];
-    int status = DELTAFS_OK;
+    int status = DELTAFS_OK, own = file_reopen(fd, O_RDONLY | O_NOATIME);
 
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    int own = next.openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOATIME);
     if (own < 0)
         return put_span(t, fd, to, s);
     while (status == DELTAFS_OK && s.from < s.to) {
@@ -79,7 +76,8 @@ int file_has_changes(struct file *f, int fd)
 
     if (f->kind != FILE_TREE || f->is_removed)
         return 0;
-    if (f->is_unbounded || f->cut != UINT64_MAX || (f->dirty.count > 0 && !(f->is_shared && f->flags & O_APPEND)))
+    if (f->is_unbounded || f->cut != UINT64_MAX ||
+        (f->dirty.count > 0 && (f->is_placed || !(f->is_shared && f->flags & O_APPEND))))
         return 1;
     return mark_find(f, fd, &unseen) != 0 || unseen.from < unseen.to;
 }
@@ -94,13 +92,16 @@ static int note_mapped(struct file *f, int fd)
     if (next.fstat(fd, &now) != 0)
         return errno;
     uint64_t end = (uint64_t)now.st_size < f->mapped.to ? (uint64_t)now.st_size : f->mapped.to;
-    return f->mapped.from < end ? spans_add(&f->dirty, f->mapped.from, end) : 0;
+    if (f->mapped.from >= end)
+        return 0;
+    f->is_placed = 1;
+    return spans_add(&f->dirty, f->mapped.from, end);
 }
 
 /* With the lock of the tree. */
 static int put_file(struct file *f, int fd, deltafs_namespace *ns, struct span *unseen)
 {
-    int flags = O_WRONLY | (f->flags & O_APPEND && f->cut == UINT64_MAX && f->mappings == 0 ? O_APPEND : 0);
+    int flags = O_WRONLY | (f->flags & O_APPEND && f->cut == UINT64_MAX && !f->is_placed ? O_APPEND : 0);
     deltafs_namespace_file *to = NULL;
     struct stat now;
 
@@ -173,6 +174,7 @@ int file_publish(struct file *f, int fd)
         error = free_memory(f, fd);
     if (error == 0 && !f->is_removed) {
         spans_clear(&f->dirty);
+        f->is_placed = 0;
         f->cut = UINT64_MAX;
     }
     return error;

@@ -3,12 +3,13 @@
  *
  *     posix_maps FOLDER PART
  *
- * PART is appends. */
+ * PART is appends or zeros. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -44,6 +45,14 @@ static void put(const char *path, const char *bytes, off_t at)
     CHECK(close(fd));
 }
 
+static void *map(int fd, void *at, int access, int flags)
+{
+    void *mapped = mmap(at, 10, access, flags, fd, 0);
+
+    check("mmap", mapped == MAP_FAILED ? -1 : 0);
+    return mapped;
+}
+
 static int open_new(const char *path, int flags)
 {
     put(path, "0123456789", 0);
@@ -77,6 +86,15 @@ static void appends(void)
     CHECK(close(fd));
     show("O_APPEND for one byte", "appends");
 
+    fd = open_new("mapped", O_RDWR | O_APPEND);
+    child_writes(fd, NULL);
+    char *bytes = map(fd, NULL, PROT_READ | PROT_WRITE, MAP_SHARED);
+    memcpy(bytes, "mapped", 6);
+    CHECK(write(fd, " and added", 10));
+    CHECK(munmap(bytes, 10));
+    CHECK(close(fd));
+    show("mapped, with O_APPEND", "mapped");
+
     fd = open_new("flags", O_RDWR | O_APPEND);
     child_writes(fd, NULL);
     CHECK(fcntl(fd, F_SETFL, O_APPEND));
@@ -86,12 +104,50 @@ static void appends(void)
     show("flags set, and read, after a fork", "flags");
 }
 
+/* ---- Zeros ---- */
+
+static void make_zeros(const char *path, int flags, int is_forked)
+{
+    int fd = open_new(path, flags);
+
+    if (is_forked)
+        child_writes(fd, NULL);
+    CHECK(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 2, 3));
+    if (flags & O_APPEND)
+        CHECK(write(fd, "A", 1));
+    CHECK(close(fd));
+    show(path, path);
+}
+
+static void zeros(void)
+{
+    char bytes[3] = "?";
+
+    make_zeros("after a fork", O_RDWR, 1);
+    make_zeros("after a fork, to write only", O_WRONLY, 1);
+    make_zeros("in a file that is added to", O_WRONLY | O_APPEND, 0);
+    make_zeros("in one after a fork", O_RDWR | O_APPEND, 1);
+
+    int fd = open("large", O_RDWR | O_CREAT, 0644);
+    child_writes(fd, NULL);
+    for (off_t at = 0; at < 20 << 20; at += 1 << 20)
+        CHECK(pwrite(fd, "x", 1, at));
+    CHECK(fsync(fd));
+    CHECK(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 19 << 20));
+    CHECK(close(fd));
+    fd = open("large", O_RDONLY);
+    for (int i = 0; i < 3; i++)
+        CHECK(pread(fd, bytes + i, 1, (9 * i + (i == 2)) << 20));
+    CHECK(close(fd));
+    printf("many: %d %d %d\n", bytes[0], bytes[1], bytes[2]);
+}
+
 int main(int argc, char **argv)
 {
     static const struct part {
         const char *name;
         void (*run)(void);
-    } parts[] = {{"appends", appends}};
+    } parts[] = {{"appends", appends}, {"zeros", zeros}};
 
     if (argc != 3 || chdir(argv[1]) != 0) {
         fprintf(stderr, "usage: posix_maps FOLDER PART\n");

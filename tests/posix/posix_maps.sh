@@ -13,3 +13,14 @@ for part in appends; do
     mounted "namespace=/mounted=$work/ns" "$maps" /mounted "$part" >got 2>err || fail "$part: in a mount: $(cat err)"
     same got wanted "$part"
 done
+
+# Some ordinary file systems have no holes.
+mounted "namespace=/mounted=$work/ns" "$maps" /mounted zeros >got 2>err || fail "zeros: $(cat err)"
+cat >wanted <<'END'
+after a fork: 01...56789
+after a fork, to write only: 01...56789
+in a file that is added to: 01...56789A
+in one after a fork: 01...56789A
+many: 0 0 120
+END
+same got wanted zeros
