@@ -1,23 +1,26 @@
 /* Mappings. The kernel maps the memfd of an open file, once that has all bytes of the file. What is written to a shared
- * mapping is not seen here, so all that is mapped so counts as written whenever the file is published, until it is
- * unmapped. The mapping has a descriptor of its own until then: programs close theirs before.
+ * mapping is not seen here, so all of one that can be written to, or could be, counts as written whenever the file is
+ * published, until it is unmapped. The mapping has a descriptor of its own until then: programs close theirs before.
  *
  * Allocators of memory map, too, also before this library is ready: what is no file goes straight to the kernel. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include "posix/begin.h"
+#include "posix/internal.h"
 #include "posix/next.h"
 #include "posix/posix_tree.h"
 
 #define MAP_MAX ((off_t)1 << 30) /* all bytes of a file that is mapped are in memory */
 
-/* A shared mapping that can be written to. */
+/* A shared mapping of a file that can be written to. */
 struct mapping {
     char *from;
     size_t size;
+    uint64_t at;    /* in the file */
+    int is_written; /* it can be written to, or could be */
     int fd;
     struct mapping *next;
 };
@@ -27,9 +30,22 @@ static struct {
     _Atomic(struct mapping *) first;
 } mappings = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+static int has_mappings(void)
+{
+    return atomic_load_explicit(&mappings.first, memory_order_relaxed) != NULL;
+}
+
+/* The function that calls the kernel. */
+static long (*kernel(void))(long, ...)
+{
+    if (!next.syscall)
+        *(void **)&next.syscall = dlsym(RTLD_NEXT, "syscall");
+    return next.syscall;
+}
+
 static void *kernel_map(void *at, size_t size, int access, int flags, int fd, off_t offset)
 {
-    return (void *)next.syscall(SYS_mmap, at, size, access, flags, fd, offset);
+    return (void *)kernel()(SYS_mmap, at, size, access, flags, fd, offset);
 }
 
 /* Whether a file can be mapped so. */
@@ -65,10 +81,10 @@ static void *map_copy(void *at, size_t size, int access, int flags, struct file 
         return memory;
     for (size_t done = 0; got > 0 && done < size; done += (size_t)got)
         got = file_read_at(f, fd, memory + done, size - done, (uint64_t)offset + done);
-    if (got >= 0 && mprotect(memory, size, access) == 0)
+    if (got >= 0 && kernel()(SYS_mprotect, memory, size, access) == 0)
         return memory;
     int error = errno;
-    next.syscall(SYS_munmap, memory, size);
+    kernel()(SYS_munmap, memory, size);
     errno = error;
     return MAP_FAILED;
 }
@@ -85,23 +101,42 @@ static int load(struct file *f, int fd)
     return error;
 }
 
-/* Note a shared mapping that can be written to. */
-static int note_mapping(struct file *f, int fd, char *from, size_t size, off_t offset)
+/* A mapping of a file can be written to. With the lock of the file. */
+static void note_written(struct file *f, uint64_t from, size_t size)
+{
+    uint64_t end = from + size;
+    int is_other = f->mapped.from < f->mapped.to;
+
+    f->mapped.from = is_other && f->mapped.from < from ? f->mapped.from : from;
+    f->mapped.to = is_other && f->mapped.to > end ? f->mapped.to : end;
+}
+
+/* A copy of a descriptor that the program cannot close. */
+static int copy_descriptor(struct file *f, int fd, int *out)
+{
+    *out = internal_keep(next.fcntl(fd, F_DUPFD_CLOEXEC, 0));
+    int error = *out < 0 ? errno : file_set(f, *out);
+    if (error != 0 && *out >= 0)
+        internal_close(*out);
+    return error;
+}
+
+/* Note a shared mapping. */
+static int note_mapping(struct file *f, int fd, struct mapping mapping)
 {
     struct mapping *m = malloc(sizeof *m);
-    uint64_t first = (uint64_t)offset, end = first + size;
+    int error = m ? copy_descriptor(f, fd, &mapping.fd) : ENOMEM;
 
-    if (!m)
-        return ENOMEM;
-    *m = (struct mapping){.from = from, .size = size, .fd = fcntl(fd, F_DUPFD_CLOEXEC, 0)};
-    if (m->fd < 0) {
+    if (error != 0) {
         free(m);
-        return errno;
+        return error;
     }
-    int is_other = f->mapped.from < f->mapped.to;
-    f->mapped.from = is_other && f->mapped.from < first ? f->mapped.from : first;
-    f->mapped.to = is_other && f->mapped.to > end ? f->mapped.to : end;
+    *m = mapping;
+    pthread_mutex_lock(&f->lock);
     f->mappings++;
+    if (m->is_written)
+        note_written(f, m->at, m->size);
+    pthread_mutex_unlock(&f->lock);
     pthread_mutex_lock(&mappings.lock);
     m->next = mappings.first;
     mappings.first = m;
@@ -109,39 +144,87 @@ static int note_mapping(struct file *f, int fd, char *from, size_t size, off_t o
     return 0;
 }
 
+static int is_shared(int flags)
+{
+    return (flags & MAP_TYPE) != MAP_PRIVATE;
+}
+
 static void *map(struct file *f, int fd, void *at, size_t size, int access, int flags, off_t offset)
 {
-    int is_shared = (flags & MAP_TYPE) != MAP_PRIVATE;
-    int error = check_access(f, access, is_shared);
+    int is_write = is_shared(flags) && (access & PROT_WRITE), error = check_access(f, access, is_shared(flags));
 
-    if (error == 0 && f->kind == FILE_TREE && !(is_shared && (access & PROT_WRITE)) && is_too_large(f, fd))
+    if (error == 0 && f->kind == FILE_TREE && !is_write && is_too_large(f, fd))
         return map_copy(at, size, access, flags, f, fd, offset);
     if (error == 0 && f->kind == FILE_TREE)
         error = load(f, fd);
-    void *mapped = error == 0 ? kernel_map(at, size, access, flags, fd, offset) : MAP_FAILED;
-    if (mapped != MAP_FAILED && f->kind == FILE_TREE && is_shared && (f->flags & O_ACCMODE) == O_RDWR)
-        error = note_mapping(f, fd, mapped, size, offset);
     if (error == 0)
-        return mapped;
-    if (mapped != MAP_FAILED)
-        munmap(mapped, size);
+        return kernel_map(at, size, access, flags, fd, offset);
     errno = error;
     return MAP_FAILED;
 }
 
-CALL void *mmap(void *at, size_t size, int access, int flags, int fd, off_t offset)
+static void *map_inside(struct file *f, int fd, void *at, size_t size, int access, int flags, off_t offset)
 {
-    struct file *f = fd < 0 || (flags & MAP_ANONYMOUS) ? NULL : file_get(fd);
-
-    if (!f)
-        return kernel_map(at, size, access, flags, fd, offset);
     pthread_mutex_lock(&f->lock);
     void *mapped = map(f, fd, at, size, access, flags, offset);
     pthread_mutex_unlock(&f->lock);
-    file_put(f);
     return mapped;
 }
+
+static int end_within(char *from, size_t size);
+
+CALL void *mmap(void *at, size_t size, int access, int flags, int fd, off_t offset)
+{
+    struct file *f = fd < 0 || (flags & MAP_ANONYMOUS) ? NULL : file_get(fd);
+    void *mapped =
+        f ? map_inside(f, fd, at, size, access, flags, offset) : kernel_map(at, size, access, flags, fd, offset);
+    int error = mapped != MAP_FAILED && (flags & MAP_FIXED) ? end_within(mapped, size) : 0;
+
+    if (f && mapped != MAP_FAILED && error == 0 && f->kind == FILE_TREE && is_shared(flags) &&
+        (f->flags & O_ACCMODE) == O_RDWR)
+        error = note_mapping(
+            f, fd,
+            (struct mapping){
+                .from = mapped, .size = size, .at = (uint64_t)offset, .is_written = (access & PROT_WRITE) != 0});
+    file_put(f);
+    if (error == 0)
+        return mapped;
+    kernel()(SYS_munmap, mapped, size);
+    errno = error;
+    return MAP_FAILED;
+}
 CALL_ALIAS(mmap64, mmap);
+
+/* Take note of one that lies in a range, at least with a part, and that could only be read from. */
+static struct file *note_access(const char *from, size_t size, struct mapping *out)
+{
+    struct file *f = NULL;
+
+    pthread_mutex_lock(&mappings.lock);
+    for (struct mapping *m = mappings.first; m && !f; m = m->next) {
+        if (m->is_written || m->from >= from + size || from >= m->from + m->size)
+            continue;
+        m->is_written = 1;
+        *out = *m;
+        f = file_get(m->fd);
+    }
+    pthread_mutex_unlock(&mappings.lock);
+    return f;
+}
+
+CALL int mprotect(void *from, size_t size, int access)
+{
+    int result = (int)kernel()(SYS_mprotect, from, size, access);
+    struct mapping m;
+
+    for (struct file *f; result == 0 && (access & PROT_WRITE) && has_mappings() && (f = note_access(from, size, &m));) {
+        pthread_mutex_lock(&f->lock);
+        note_written(f, m.at, m.size);
+        pthread_mutex_unlock(&f->lock);
+        file_put(f);
+    }
+    return result;
+}
 
 /* ---- Unmapping ---- */
 
@@ -150,8 +233,6 @@ static struct mapping *take_within(const char *from, size_t size)
 {
     struct mapping *m = NULL, *before = NULL;
 
-    if (!atomic_load_explicit(&mappings.first, memory_order_relaxed))
-        return NULL;
     pthread_mutex_lock(&mappings.lock);
     for (m = mappings.first;
          m && !(m->from >= from && m->size <= size && m->from - from <= (ptrdiff_t)(size - m->size)); m = m->next)
@@ -167,12 +248,11 @@ static struct mapping *take_within(const char *from, size_t size)
 /* Mappings of which only the begin or the end lies in a range. */
 static void trim(char *from, size_t size)
 {
-    if (!atomic_load_explicit(&mappings.first, memory_order_relaxed))
-        return;
     pthread_mutex_lock(&mappings.lock);
     for (struct mapping *m = mappings.first; m; m = m->next) {
         char *end = m->from + m->size, *until = from + size;
         if (from <= m->from && m->from < until) {
+            m->at += (uint64_t)(until - m->from);
             m->from = until;
             m->size = (size_t)(end - until);
         } else if (from < end && end <= until) {
@@ -197,21 +277,33 @@ static int end_mapping(const struct mapping *m)
         pthread_mutex_unlock(&f->lock);
     }
     file_put(f);
-    return close(m->fd) != 0 && error == 0 ? errno : error;
+    int closed = file_forget(m->fd);
+    internal_close(m->fd);
+    return error == 0 ? closed : error;
 }
 
-CALL int munmap(void *from, size_t size)
+/* What is mapped in a range is not mapped there any more. Returns an error number. */
+static int end_within(char *from, size_t size)
 {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), whole = (size + page - 1) / page * page;
     struct mapping *m;
     int error = 0;
 
-    while ((m = take_within(from, size))) {
+    if (!has_mappings())
+        return 0;
+    while ((m = take_within(from, whole))) {
         int ended = end_mapping(m);
         error = error == 0 ? ended : error;
         free(m);
     }
-    trim(from, size);
-    int result = (int)next.syscall(SYS_munmap, from, size);
+    trim(from, whole);
+    return error;
+}
+
+CALL int munmap(void *from, size_t size)
+{
+    int error = end_within(from, size), result = (int)kernel()(SYS_munmap, from, size);
+
     return error == 0 ? result : posix_result(error);
 }
 
@@ -223,7 +315,7 @@ static void note_moved(const char *from, char *to, size_t size)
     while (m && m->from != from)
         m = m->next;
     struct file *f = m ? file_get(m->fd) : NULL;
-    size_t grown = m && size > m->size ? size - m->size : 0;
+    size_t grown = m && m->is_written && size > m->size ? size - m->size : 0;
     if (m) {
         m->from = to;
         m->size = size;
@@ -244,10 +336,14 @@ CALL void *mremap(void *from, size_t old_size, size_t size, int flags, ...)
     va_start(list, flags);
     void *wanted = flags & MREMAP_FIXED ? va_arg(list, void *) : NULL;
     va_end(list);
-    void *moved = (void *)next.syscall(SYS_mremap, from, old_size, size, flags, wanted);
-    if (moved != MAP_FAILED && atomic_load_explicit(&mappings.first, memory_order_relaxed))
+    void *moved = (void *)kernel()(SYS_mremap, from, old_size, size, flags, wanted);
+    int error = moved != MAP_FAILED && (flags & MREMAP_FIXED) ? end_within(moved, size) : 0;
+    if (moved != MAP_FAILED && has_mappings())
         note_moved(from, moved, size);
-    return moved;
+    if (error == 0)
+        return moved;
+    errno = error;
+    return MAP_FAILED;
 }
 
 /* The descriptor of the mapping that an address is in; -1: none. */
@@ -264,11 +360,11 @@ static int descriptor_at(const char *at)
 
 CALL int msync(void *from, size_t size, int flags)
 {
-    int fd = atomic_load_explicit(&mappings.first, memory_order_relaxed) ? descriptor_at(from) : -1;
+    int fd = has_mappings() ? descriptor_at(from) : -1;
     struct file *f = file_get(fd);
 
     if (!f)
-        return (int)next.syscall(SYS_msync, from, size, flags);
+        return (int)kernel()(SYS_msync, from, size, flags);
     pthread_mutex_lock(&f->lock);
     int error = flags & MS_SYNC ? file_sync(f, fd) : file_publish(f, fd);
     pthread_mutex_unlock(&f->lock);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include "posix/internal.h"
 #include "posix/next.h"
 
 static struct {
@@ -108,7 +109,8 @@ int file_forget(int fd)
 void file_forget_range(unsigned first, unsigned last)
 {
     for (unsigned fd = first; fd <= last && fd < (unsigned)files.end; fd++)
-        file_forget((int)fd);
+        if (!internal_is((int)fd))
+            file_forget((int)fd);
 }
 
 int file_each(int (*fn)(struct file *f, int fd, void *arg), void *arg)

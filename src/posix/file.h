@@ -5,12 +5,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
+#include "posix/internal.h"
 #include "posix/library.h"
 #include "posix/mount.h"
 #include "posix/span.h"
-
-/* Descriptors; the kernel's own limit of a process, unless the administrator has raised it. */
-#define FILES_MAX (1 << 20)
 
 enum file_kind {
     FILE_TREE,    /* a file of a namespace, or something that was opened with O_PATH */
@@ -44,11 +42,11 @@ struct file {
     struct file *next_reader;       /* the next file of the tree that has one */
     void *record;                   /* of a particle that is being written; NULL: it is read */
     int is_mapped;                  /* so the memfd keeps its bytes */
-    int mappings;                   /* shared ones that can be written to, */
-    struct span mapped;             /* and what is in them: it counts as written, up to the end of the file */
-    int is_inherited;   /* from the program that began this one */
-    int lock_fd;        /* the descriptor that holds its lock, see file_lock.h; -1 */
-    void *entries;      /* of a folder that getdents64 lists */
+    int mappings;                   /* shared ones of a file that can be written to */
+    struct span mapped;             /* what they can write to: it counts as written, up to the end of the file */
+    int is_inherited;               /* from the program that began this one */
+    int lock_fd;                    /* the descriptor that holds its lock, see file_lock.h; -1 */
+    void *entries;                  /* of a folder that getdents64 lists */
     size_t entries_size;
     void (*release)(struct file *f); /* instead of freeing it; NULL: it is freed */
 };
@@ -70,7 +68,7 @@ struct file *file_clear(int fd, int *is_last);
 /* The same, before the descriptor is closed or gets another meaning; the last one of a file closes the file. Returns an
  * error number, of that. */
 int file_forget(int fd);
-/* The same for descriptors from `first` to `last`. */
+/* The same for descriptors from `first` to `last`, without those of mappings. */
 void file_forget_range(unsigned first, unsigned last);
 /* Call `fn` for each descriptor that is an open file, and return the first error. */
 int file_each(int (*fn)(struct file *f, int fd, void *arg), void *arg);

@@ -4,7 +4,6 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/resource.h>
-#include "posix/file.h"
 #include "posix/next.h"
 
 #define FIRST_MAX 4096 /* the least number, if so many are allowed */

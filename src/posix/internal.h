@@ -6,6 +6,9 @@
 #ifndef DELTAFS_POSIX_INTERNAL_H
 #define DELTAFS_POSIX_INTERNAL_H
 
+/* Descriptors; the kernel's own limit of a process, unless the administrator has raised it. */
+#define FILES_MAX (1 << 20)
+
 /* Make a descriptor one of these; returns its new number. Negative ones stay as they are. */
 int internal_keep(int fd);
 int internal_is(int fd);

@@ -45,9 +45,10 @@ static int close_file(struct file *f, int fd)
 {
     pthread_mutex_lock(&f->lock);
     int error = file_publish(f, fd);
-    if (f->lock_fd >= 0)
+    if (f->lock_fd >= 0 && f->descriptors == 0) {
         internal_close(f->lock_fd);
-    f->lock_fd = -1;
+        f->lock_fd = -1;
+    }
     pthread_mutex_unlock(&f->lock);
     forget_reader(f);
     return error;

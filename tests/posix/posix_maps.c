@@ -3,15 +3,18 @@
  *
  *     posix_maps FOLDER PART
  *
- * PART is appends or zeros. */
+ * PART is maps, appends, zeros, or closes, which closes all descriptors. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define PAGE ((size_t)sysconf(_SC_PAGESIZE))
 
 static void check(const char *what, long long result)
 {
@@ -70,6 +73,106 @@ static void child_writes(int fd, const char *bytes)
     if (child == 0)
         _exit(bytes ? write(fd, bytes, strlen(bytes)) < 0 : 0);
     CHECK(waitpid(child, NULL, 0));
+}
+
+/* ---- Maps ---- */
+
+static void map_to_read(void)
+{
+    int fd = open_new("to_read", O_RDWR);
+    char *bytes = map(fd, NULL, PROT_READ, MAP_SHARED);
+
+    put("to_read", "other", 0);
+    CHECK(close(fd));
+    show("written by others while it is mapped to read it", "to_read");
+    CHECK(munmap(bytes, 10));
+
+    fd = open_new("to_write", O_RDWR);
+    bytes = map(fd, NULL, PROT_READ, MAP_SHARED);
+    CHECK(pwrite(fd, "A", 1, 0));
+    CHECK(close(fd));
+    show("closed while it is mapped to read it", "to_write");
+    CHECK(mprotect(bytes, 10, PROT_READ | PROT_WRITE));
+    bytes[1] = 'B';
+    CHECK(munmap(bytes, 10));
+    show("written to later", "to_write");
+}
+
+/* Another mapping at the same place ends the first one. */
+static void map_over(void)
+{
+    int fd = open_new("over", O_RDWR);
+    char *bytes = map(fd, NULL, PROT_READ | PROT_WRITE, MAP_SHARED);
+
+    bytes[0] = 'A';
+    map(-1, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED);
+    CHECK(close(fd));
+    show("another mapping at its place", "over");
+    put("over", "B", 0); /* the caller looks at this file when the program has ended */
+    fd = open_new("moved", O_RDWR);
+    char *from = map(-1, NULL, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS);
+    bytes = map(fd, NULL, PROT_READ | PROT_WRITE, MAP_SHARED);
+    bytes[0] = 'A';
+    check("mremap", mremap(from, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, bytes) == MAP_FAILED ? -1 : 0);
+    CHECK(close(fd));
+    put("moved", "B", 0);
+}
+
+static void map_locked(void)
+{
+    int fd = open_new("locked", O_RDWR), other = open("locked", O_RDWR);
+
+    CHECK(flock(fd, LOCK_EX));
+    char *bytes = map(fd, NULL, PROT_READ | PROT_WRITE, MAP_SHARED);
+    CHECK(close(dup(fd)));
+    printf("the lock behind closing a copy: %d", flock(other, LOCK_EX | LOCK_NB));
+    CHECK(munmap(bytes, 10));
+    CHECK(close(fd));
+    printf(", closed: %d\n", flock(other, LOCK_EX | LOCK_NB));
+    CHECK(close(other));
+}
+
+static void map_without_input(void)
+{
+    int fd = open_new("input", O_RDWR);
+
+    CHECK(close(STDIN_FILENO));
+    char *bytes = map(fd, NULL, PROT_READ | PROT_WRITE, MAP_SHARED);
+    bytes[0] = 'A';
+    CHECK(munmap(bytes, 10));
+    CHECK(close(fd));
+    show("mapped without standard input", "input");
+}
+
+/* Allocators of memory map before this program has begun. */
+static char *early;
+static void map_early(void)
+{
+    early = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+__attribute__((section(".preinit_array"), used)) static void (*const before_all)(void) = map_early;
+
+static void maps(void)
+{
+    printf("early: %d\n", munmap(early, PAGE));
+    map_to_read();
+    map_over();
+    map_locked();
+    map_without_input();
+}
+
+static void closes(void)
+{
+    int fd = open_new("closes", O_RDWR);
+    char *bytes = map(fd, NULL, PROT_READ | PROT_WRITE, MAP_SHARED);
+
+    for (fd = 3; fd < 5000; fd++)
+        close(fd);
+    bytes[0] = 'A';
+    CHECK(close_range(3, ~0U, 0));
+    bytes[1] = 'B';
+    CHECK(munmap(bytes, 10));
+    show("mapped, and all descriptors closed", "closes");
 }
 
 /* ---- Added bytes ---- */
@@ -147,7 +250,7 @@ int main(int argc, char **argv)
     static const struct part {
         const char *name;
         void (*run)(void);
-    } parts[] = {{"appends", appends}, {"zeros", zeros}};
+    } parts[] = {{"maps", maps}, {"appends", appends}, {"zeros", zeros}, {"closes", closes}};
 
     if (argc != 3 || chdir(argv[1]) != 0) {
         fprintf(stderr, "usage: posix_maps FOLDER PART\n");

@@ -8,10 +8,14 @@ cd "$work" || exit 99
 
 expect 0 "$deltafs" ns create ns
 mkdir plain
-for part in appends; do
+for part in maps appends closes; do
     "$maps" "$work/plain" "$part" >wanted || fail "$part: in an ordinary folder"
     mounted "namespace=/mounted=$work/ns" "$maps" /mounted "$part" >got 2>err || fail "$part: in a mount: $(cat err)"
     same got wanted "$part"
+done
+for file in over moved; do
+    expect 0 "$deltafs" ns cat "ns:/$file"
+    stdout_has "B123456789"
 done
 
 # Some ordinary file systems have no holes.
