@@ -8,6 +8,7 @@
 #include <string.h>
 #include "posix/begin.h"
 #include "posix/execute.h"
+#include "posix/file_lock.h"
 #include "posix/handover.h"
 #include "posix/next.h"
 #include "posix/particles.h"
@@ -19,6 +20,7 @@
 
 static void before_fork(void)
 {
+    file_locks_share();
     trees_before_fork();
     particles_before_fork();
     files_hold_table();

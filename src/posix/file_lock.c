@@ -20,11 +20,54 @@ static int open_lock(struct file *f)
     return f->lock_fd < 0 ? errno : 0;
 }
 
-/* Get ready to lock or unlock. */
+#define SHARED_MAX 255 /* higher descriptors are none that a shell opens */
+
+void file_lock_share(struct file *f, int fd)
+{
+    int is_possible = f->mount->kind == MOUNT_NAMESPACE && !(f->flags & O_PATH) && fd <= SHARED_MAX;
+    int flags = is_possible && f->lock_fd < 0 ? next.fcntl(fd, F_GETFD) : FD_CLOEXEC;
+
+    if (flags >= 0 && !(flags & FD_CLOEXEC) && !tree_is_snapshot(f->mount->tree))
+        open_lock(f);
+}
+
+static int share(struct file *f, int fd, void *unused)
+{
+    (void)unused;
+    pthread_mutex_lock(&f->lock);
+    file_lock_share(f, fd);
+    pthread_mutex_unlock(&f->lock);
+    return 0;
+}
+
+void file_locks_share(void)
+{
+    file_each(share, NULL);
+}
+
+void file_lock_give(const struct file *f, struct handed_lock *out)
+{
+    struct stat st;
+
+    out->fd = -1;
+    if (f->lock_fd < 0 || next.fstat(f->lock_fd, &st) != 0 || next.fcntl(f->lock_fd, F_SETFD, 0) != 0)
+        return;
+    *out = (struct handed_lock){.fd = f->lock_fd, .device = st.st_dev, .inode = st.st_ino};
+}
+
+void file_lock_take(struct file *f, const struct handed_lock *h)
+{
+    struct stat st;
+
+    if (h->fd >= 0 && next.fstat(h->fd, &st) == 0 && st.st_dev == h->device && st.st_ino == h->inode)
+        f->lock_fd = internal_keep(h->fd);
+}
+
+/* Get ready to lock or unlock: others see what was written until now. But what is in a mapping may be old. */
 static int prepare(struct file *f, int fd, short type)
 {
     pthread_mutex_lock(&f->lock);
-    int error = type == F_UNLCK ? file_publish(f, fd) : 0;
+    int error = type == F_UNLCK || f->mappings == 0 ? file_publish(f, fd) : 0;
     if (error == 0)
         error = open_lock(f);
     pthread_mutex_unlock(&f->lock);
@@ -53,8 +96,8 @@ int file_lock(struct file *f, int fd, int operation)
         return EBADF;
     if (f->mount->kind != MOUNT_NAMESPACE || tree_is_snapshot(f->mount->tree))
         return 0; /* nothing there is changed by two */
-    if (f->is_inherited) {
-        posix_say("%s%s: flock of an inherited descriptor, such as that of a shell, does not work in a mount",
+    if (f->is_inherited && f->lock_fd < 0) {
+        posix_say("%s%s: flock does not work for a descriptor that was inherited from a program without DeltaFS",
                   f->mount->point, f->path);
         return ENOLCK;
     }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysinfo.h>
+#include "posix/file_lock.h"
 #include "posix/mark.h"
 #include "posix/next.h"
 #include "posix/particles.h"
@@ -48,6 +49,7 @@ struct handed {
     struct stat st;
     dev_t device; /* of the memfd, so that a descriptor that is something else by now is not taken for it */
     ino_t inode;
+    struct handed_lock lock;
 };
 
 static void to_hex(const void *bytes, size_t size, char *out)
@@ -129,10 +131,12 @@ static int hand_file(struct file *f, int fd, void *handing)
     int error = f->kind == FILE_PARTICLE ? 0 : mark_begin(f, fd);
     if (error == 0)
         error = load_input(f, fd, now.st_size);
+    file_lock_share(f, fd);
     pthread_mutex_unlock(&f->lock);
     if (error != 0)
         return error;
     memset(&h, 0, sizeof h);
+    file_lock_give(f, &h.lock);
     h.owner = f->kind == FILE_PARTICLE ? particles_owner(f) : 0;
     h.mount = (uint32_t)(f->mount - mounts.mount);
     h.kind = f->kind;
@@ -193,6 +197,7 @@ static int take_new(const struct handed *h, const char *path, int fd)
     f->is_removed = h->is_removed;
     f->is_shared = h->is_shared;
     f->is_inherited = 1;
+    file_lock_take(f, &h->lock);
     tree_take_over(f);
     error = file_set(f, fd);
     file_put(f);
