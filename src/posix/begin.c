@@ -6,23 +6,38 @@
 #include <string.h>
 #include <unistd.h>
 #include "posix/handover.h"
+#include "posix/logical_view.h"
 #include "posix/next.h"
 #include "posix/particles.h"
 #include "posix/posix_tree.h"
 #include "posix/route.h"
 
-/* Take KIND=POINT=TARGET. Returns an error number. */
-static int take_mount(struct mount *m, char *text)
+static int take_logical(void)
 {
+    mounts.mount[MOUNTS_MAX] =
+        (struct mount){.kind = MOUNT_LOGICAL, .point = "", .target = "/", .stat = logical_stat, .sync = logical_sync};
+    mounts.has_logical = 1;
+    return 0;
+}
+
+/* Take KIND=POINT=TARGET, and count it if it has a mount point. Returns an error number. */
+static int take_mount(char *text)
+{
+    struct mount *m = &mounts.mount[mounts.count];
     char *kind = strtok_r(text, "=", &text), *point = strtok_r(text, "=", &text);
 
     if (!kind || !point || *point != '/' || !*text)
         return EINVAL;
+    if (strcmp(kind, "logical") == 0)
+        return take_logical();
     m->kind = strcmp(kind, "particles") == 0 ? MOUNT_PARTICLES : MOUNT_NAMESPACE;
     m->point = point;
     m->point_size = strlen(point);
     m->target = text;
-    return m->kind == MOUNT_PARTICLES ? particles_create(m->target, &m->particles) : tree_create(m->target, &m->tree);
+    int error =
+        m->kind == MOUNT_PARTICLES ? particles_create(m->target, &m->particles) : tree_create(m->target, &m->tree);
+    mounts.count += error == 0;
+    return error;
 }
 
 static void mounts_begin(void)
@@ -31,10 +46,9 @@ static void mounts_begin(void)
     char *text = given && *given ? strdup(given) : NULL, *rest = text;
     int error = given && *given && !text ? ENOMEM : 0;
 
-    for (char *one; error == 0 && rest && mounts.count < MOUNTS_MAX && (one = strtok_r(NULL, "|", &rest));) {
-        error = take_mount(&mounts.mount[mounts.count], one);
-        mounts.count += error == 0;
-    }
+    for (char *one; error == 0 && rest && mounts.count < MOUNTS_MAX && (one = strtok_r(NULL, "|", &rest));)
+        error = take_mount(one);
+    mounts.is_used = mounts.count > 0 || mounts.has_logical;
     if (error != 0) {
         posix_say("DELTAFS_POSIX=%s: %s; start the program with 'deltafs run'", given, strerror(error));
         next._exit(127);
@@ -46,7 +60,7 @@ static void begin(void)
     next_begin();
     mounts_begin();
     working_folder_set(NULL, NULL);
-    if (mounts.count > 0)
+    if (mounts.is_used)
         handover_take();
 }
 

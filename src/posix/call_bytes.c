@@ -5,6 +5,7 @@
 #include <sys/sendfile.h>
 #include <sys/uio.h>
 #include "posix/begin.h"
+#include "posix/logical_view.h"
 #include "posix/mark.h"
 #include "posix/next.h"
 #include "posix/particles.h"
@@ -50,19 +51,27 @@ static ssize_t read_inside(int fd, void *bytes, size_t size, off_t at)
     return got;
 }
 
+/* Whether a call that has failed is to be made again, by this library: the descriptor was that of a folder. */
+static int is_logical(ssize_t result, int fd, const void *from)
+{
+    return result < 0 && errno == EISDIR && logical_take(fd, from);
+}
+
 CALL ssize_t read(int fd, void *bytes, size_t size)
 {
     posix_begin();
-    return file_is_ours(fd) ? read_inside(fd, bytes, size, AT_OFFSET) : next.read(fd, bytes, size);
+    ssize_t got = file_is_ours(fd) ? read_inside(fd, bytes, size, AT_OFFSET) : next.read(fd, bytes, size);
+    return is_logical(got, fd, CALLER) ? read_inside(fd, bytes, size, AT_OFFSET) : got;
 }
 CALL_ALIAS(__read, read);
 
 CALL ssize_t pread(int fd, void *bytes, size_t size, off_t at)
 {
     posix_begin();
-    if (!file_is_ours(fd))
-        return next.pread(fd, bytes, size, at);
-    return at < 0 ? posix_result(EINVAL) : read_inside(fd, bytes, size, at);
+    if (file_is_ours(fd))
+        return at < 0 ? posix_result(EINVAL) : read_inside(fd, bytes, size, at);
+    ssize_t got = next.pread(fd, bytes, size, at);
+    return is_logical(got, fd, CALLER) ? read_inside(fd, bytes, size, at) : got;
 }
 CALL_ALIAS(pread64, pread);
 CALL_ALIAS(__pread64, pread);
@@ -160,7 +169,8 @@ static ssize_t each_piece(int fd, const struct iovec *piece, int n, off_t at, in
 CALL ssize_t readv(int fd, const struct iovec *piece, int n)
 {
     posix_begin();
-    return file_is_ours(fd) ? each_piece(fd, piece, n, AT_OFFSET, 0) : next.readv(fd, piece, n);
+    ssize_t got = file_is_ours(fd) ? each_piece(fd, piece, n, AT_OFFSET, 0) : next.readv(fd, piece, n);
+    return is_logical(got, fd, CALLER) ? each_piece(fd, piece, n, AT_OFFSET, 0) : got;
 }
 
 CALL ssize_t writev(int fd, const struct iovec *piece, int n)
@@ -172,9 +182,10 @@ CALL ssize_t writev(int fd, const struct iovec *piece, int n)
 CALL ssize_t preadv(int fd, const struct iovec *piece, int n, off_t at)
 {
     posix_begin();
-    if (!file_is_ours(fd))
-        return next.preadv(fd, piece, n, at);
-    return at < 0 ? posix_result(EINVAL) : each_piece(fd, piece, n, at, 0);
+    if (file_is_ours(fd))
+        return at < 0 ? posix_result(EINVAL) : each_piece(fd, piece, n, at, 0);
+    ssize_t got = next.preadv(fd, piece, n, at);
+    return is_logical(got, fd, CALLER) ? each_piece(fd, piece, n, at, 0) : got;
 }
 CALL_ALIAS(preadv64, preadv);
 
@@ -309,6 +320,8 @@ static off_t seek_inside(int fd, off_t offset, int whence)
 CALL off_t lseek(int fd, off_t offset, int whence)
 {
     posix_begin();
+    if (mounts.has_logical && whence != SEEK_SET && whence != SEEK_CUR) /* a folder has no end */
+        logical_take(fd, CALLER);
     return file_is_ours(fd) ? seek_inside(fd, offset, whence) : next.lseek(fd, offset, whence);
 }
 CALL_ALIAS(lseek64, lseek);
@@ -373,7 +386,7 @@ CALL int fdatasync(int fd)
 CALL void sync(void)
 {
     posix_begin();
-    if (mounts.count > 0)
+    if (mounts.is_used)
         trees_commit();
     next.sync();
 }

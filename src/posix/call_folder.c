@@ -10,6 +10,7 @@
 #include "posix/begin.h"
 #include "posix/follow.h"
 #include "posix/folder_names.h"
+#include "posix/logical_view.h"
 #include "posix/next.h"
 #include "posix/particles.h"
 
@@ -73,6 +74,11 @@ CALL DIR *opendir(const char *path)
 
     posix_begin();
     DIR *d = route_find(&r, AT_FDCWD, path) ? open_stream(AT_FDCWD, path) : next.opendir(r.path);
+    if (d && logical_find(&r, 1, CALLER)) {
+        next.closedir(d);
+        errno = ENOTDIR;
+        return NULL;
+    }
     return !d && !r.mount && follow_route(&r, 1) ? open_stream(AT_FDCWD, path) : d;
 }
 
@@ -136,18 +142,33 @@ static int stream_next(struct stream *s, struct dirent *room, struct dirent **ou
     return error;
 }
 
-CALL struct dirent *readdir(DIR *d)
+/* An entry of a folder of the system may be a logical file: then a program has to ask what it is. */
+static struct dirent *read_kernel(DIR *d, const void *from)
+{
+    struct dirent *e = next.readdir(d);
+
+    if (e && e->d_type == DT_DIR && logical_may_be(from))
+        e->d_type = DT_UNKNOWN;
+    return e;
+}
+
+static struct dirent *read_entry(DIR *d, const void *from)
 {
     struct dirent *out;
 
     posix_begin();
     struct stream *s = stream_of(d);
     if (!s)
-        return next.readdir(d);
+        return read_kernel(d, from);
     int error = stream_next(s, &s->entry, &out);
     if (error != 0)
         errno = error;
     return out;
+}
+
+CALL struct dirent *readdir(DIR *d)
+{
+    return read_entry(d, CALLER);
 }
 
 static int read_into(DIR *d, struct dirent *room, struct dirent **out)
@@ -165,7 +186,7 @@ CALL int readdir_r(DIR *d, struct dirent *room, struct dirent **out)
 /* struct dirent64 is struct dirent here. */
 CALL struct dirent64 *readdir64(DIR *d)
 {
-    return (struct dirent64 *)(void *)readdir(d);
+    return (struct dirent64 *)(void *)read_entry(d, CALLER);
 }
 
 CALL int readdir64_r(DIR *d, struct dirent64 *room, struct dirent64 **out)

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include "posix/internal.h"
+#include "posix/logical_view.h"
 #include "posix/next.h"
 #include "posix/posix_tree.h"
 
@@ -175,7 +176,8 @@ static int end_within(char *from, size_t size);
 
 CALL void *mmap(void *at, size_t size, int access, int flags, int fd, off_t offset)
 {
-    struct file *f = fd < 0 || (flags & MAP_ANONYMOUS) ? NULL : file_get(fd);
+    int is_file = fd >= 0 && !(flags & MAP_ANONYMOUS) && (logical_take(fd, CALLER) || file_is_ours(fd));
+    struct file *f = is_file ? file_get(fd) : NULL;
     void *mapped =
         f ? map_inside(f, fd, at, size, access, flags, offset) : kernel_map(at, size, access, flags, fd, offset);
     int error = mapped != MAP_FAILED && (flags & MAP_FIXED) ? end_within(mapped, size) : 0;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "posix/begin.h"
 #include "posix/follow.h"
+#include "posix/logical_view.h"
 #include "posix/names_open.h"
 #include "posix/next.h"
 #include "posix/particles.h"
@@ -119,6 +120,8 @@ static int remove_name(const struct route *r)
 
 static int remove_inside(const struct route *r, int is_folder)
 {
+    if (r->mount->kind == MOUNT_LOGICAL)
+        return is_folder ? ENOTDIR : logical_remove(r->path);
     return is_folder ? remove_folder(r) : remove_name(r);
 }
 
@@ -134,7 +137,7 @@ static int ends_in_dots(const char *path)
     return (n == 0 || path[n - 1] == '/') && dots <= 2 ? (int)dots : 0;
 }
 
-CALL int unlinkat(int folder, const char *path, int flags)
+static int unlink_call(int folder, const char *path, int flags, const void *from)
 {
     struct route r;
     int result;
@@ -146,18 +149,23 @@ CALL int unlinkat(int folder, const char *path, int flags)
     do
         result =
             r.mount ? posix_result(remove_inside(&r, flags & AT_REMOVEDIR)) : next.unlinkat(r.folder, r.path, flags);
-    while (result != 0 && follow_route(&r, 0));
+    while (result != 0 && (follow_route(&r, 0) || logical_route(&r, 0, from)));
     return result;
+}
+
+CALL int unlinkat(int folder, const char *path, int flags)
+{
+    return unlink_call(folder, path, flags, CALLER);
 }
 
 CALL int unlink(const char *path)
 {
-    return unlinkat(AT_FDCWD, path, 0);
+    return unlink_call(AT_FDCWD, path, 0, CALLER);
 }
 
 CALL int rmdir(const char *path)
 {
-    return unlinkat(AT_FDCWD, path, AT_REMOVEDIR);
+    return unlink_call(AT_FDCWD, path, AT_REMOVEDIR, CALLER);
 }
 
 CALL int remove(const char *path)
@@ -166,7 +174,7 @@ CALL int remove(const char *path)
 
     if (fstatat(AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return -1;
-    return unlinkat(AT_FDCWD, path, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0);
+    return unlink_call(AT_FDCWD, path, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0, CALLER);
 }
 
 /* ---- Renaming ---- */
@@ -206,7 +214,8 @@ static int rename_routes(const struct route *a, const struct route *b, unsigned 
     return posix_result(a->mount->kind == MOUNT_PARTICLES ? EPERM : rename_inside(a, b, flags));
 }
 
-CALL int renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags)
+static int rename_call(int from_folder, const char *from, int to_folder, const char *to, unsigned flags,
+                       const void *caller)
 {
     struct route a, b;
     int result;
@@ -219,17 +228,24 @@ CALL int renameat2(int from_folder, const char *from, int to_folder, const char 
     do
         result = rename_routes(&a, &b, flags);
     while (result != 0 && (follow_route(&a, 0) || follow_route(&b, 0)));
+    if (result != 0 && mounts.has_logical)
+        result = posix_result(logical_rename(&a, &b, flags, caller));
     return result;
+}
+
+CALL int renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags)
+{
+    return rename_call(from_folder, from, to_folder, to, flags, CALLER);
 }
 
 CALL int renameat(int from_folder, const char *from, int to_folder, const char *to)
 {
-    return renameat2(from_folder, from, to_folder, to, 0);
+    return rename_call(from_folder, from, to_folder, to, 0, CALLER);
 }
 
 CALL int rename(const char *from, const char *to)
 {
-    return renameat2(AT_FDCWD, from, AT_FDCWD, to, 0);
+    return rename_call(AT_FDCWD, from, AT_FDCWD, to, 0, CALLER);
 }
 
 /* ---- Size ---- */
@@ -240,6 +256,8 @@ static int truncate_path(const struct route *r, off_t size)
 
     if (size < 0)
         return EINVAL;
+    if (r->mount->kind == MOUNT_LOGICAL)
+        return logical_truncate(r->path, (uint64_t)size);
     int error = r->mount->kind == MOUNT_NAMESPACE ? tree_publish_path(r->mount, r->path, 0) : 0;
     if (error == 0)
         error = names_begin(r->mount, &ns);
@@ -257,7 +275,7 @@ CALL int truncate(const char *path, off_t size)
     route_find(&r, AT_FDCWD, path);
     do
         result = r.mount ? posix_result(truncate_path(&r, size)) : next.truncate(r.path, size);
-    while (result != 0 && follow_route(&r, 1));
+    while (result != 0 && (follow_route(&r, 1) || logical_route(&r, 1, CALLER)));
     return result;
 }
 CALL_ALIAS(truncate64, truncate);

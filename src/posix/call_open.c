@@ -8,6 +8,7 @@
 #include "posix/follow.h"
 #include "posix/internal.h"
 #include "posix/library.h"
+#include "posix/logical_view.h"
 #include "posix/mark.h"
 #include "posix/next.h"
 #include "posix/particles.h"
@@ -24,9 +25,20 @@ static int open_inside(const struct route *r, int flags, mode_t mode)
         error = EOPNOTSUPP;
     else if (r->mount->kind == MOUNT_PARTICLES)
         error = particles_open(r->mount, r->path, flags, &fd);
+    else if (r->mount->kind == MOUNT_LOGICAL)
+        error = logical_open(r->path, flags, &fd);
     else
         error = tree_open(r->mount, r->path, flags, mode, &fd);
     return error == 0 ? fd : posix_result(error);
+}
+
+/* Whether a folder that was opened as one is a logical file, and closed again. */
+static int refuse_folder(struct route *r, int fd, int flags, const void *from)
+{
+    if (r->mount || !(flags & O_DIRECTORY) || !logical_find(r, 1, from))
+        return 0;
+    next.close(fd);
+    return 1;
 }
 
 /* `from` is where the call returns to. */
@@ -48,7 +60,10 @@ static int open_call(int folder, const char *path, int flags, mode_t mode, const
     route_find(&r, folder, path);
     do
         fd = r.mount ? open_inside(&r, flags, mode) : next.openat(r.folder, r.path, flags, mode);
-    while (fd < 0 && follow_route(&r, has_last));
+    while (fd < 0 ? follow_route(&r, has_last) || logical_route(&r, has_last, from)
+                  : mounts.has_logical && refuse_folder(&r, fd, flags, from));
+    if (fd <= STDERR_FILENO)
+        logical_take(fd, from);
     return fd;
 }
 
@@ -141,12 +156,14 @@ static int note_copy(int from, int to)
 CALL int dup(int fd)
 {
     posix_begin();
+    logical_take(fd, CALLER);
     return note_copy(fd, next.dup(fd));
 }
 
 static int dup_to(int from, int to, int flags, const void *caller)
 {
     posix_begin();
+    logical_take(from, caller);
     if (internal_is(to) && !library_is_caller(caller))
         return posix_result(EBUSY);
     if (from == to)
@@ -239,6 +256,8 @@ CALL int fcntl(int fd, int command, ...)
     va_start(list, command);
     void *argument = va_arg(list, void *);
     va_end(list);
+    if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)
+        logical_take(fd, CALLER);
     return file_is_ours(fd) ? fcntl_inside(fd, command, argument) : next.fcntl(fd, command, argument);
 }
 CALL_ALIAS(fcntl64, fcntl);

@@ -10,6 +10,7 @@
 #include "posix/execute.h"
 #include "posix/file_lock.h"
 #include "posix/handover.h"
+#include "posix/logical_view.h"
 #include "posix/next.h"
 #include "posix/particles.h"
 #include "posix/posix_job.h"
@@ -39,13 +40,15 @@ static void after_fork_in_child(void)
     job_forget();
     particles_after_fork(1);
     trees_after_fork(1);
+    logical_forget();
 }
 
 __attribute__((constructor)) static void process_begins(void)
 {
     posix_begin();
-    if (mounts.count > 0)
+    if (mounts.is_used)
         pthread_atfork(before_fork, after_fork, after_fork_in_child);
+    logical_take_input();
 }
 
 static int find_any(struct file *f, int fd, void *has_any)
@@ -76,7 +79,7 @@ int __cxa_atexit(void (*fn)(void *), void *arg, void *object);
 /* Other libraries end behind this one, and may still write: so it ends once more, behind them all. */
 __attribute__((destructor)) static void process_ends(void)
 {
-    if (mounts.count == 0)
+    if (!mounts.is_used)
         return;
     end(NULL);
     particles_finish();
@@ -86,7 +89,7 @@ __attribute__((destructor)) static void process_ends(void)
 CALL void _exit(int status)
 {
     posix_begin();
-    if (mounts.count > 0) {
+    if (mounts.is_used) {
         trees_end();
         particles_finish();
     }
@@ -122,7 +125,7 @@ static int daemon_descriptors(void)
 CALL int daemon(int keep_folder, int keep_descriptors)
 {
     posix_begin();
-    if (mounts.count == 0)
+    if (!mounts.is_used)
         return next.daemon(keep_folder, keep_descriptors);
     pid_t child = fork();
     if (child > 0)
@@ -198,7 +201,7 @@ int execute(const struct execution *e)
 {
     char **environment;
 
-    if (mounts.count == 0)
+    if (!mounts.is_used)
         return execute_ready(e, e->environment);
     int error = handover_create(e->environment, &environment);
     if (error != 0)

@@ -83,7 +83,7 @@ CALL int system(const char *command)
     sigset_t children, mask;
 
     posix_begin();
-    if (mounts.count == 0 || !command)
+    if (!mounts.is_used || !command)
         return next.system(command);
     sigemptyset(&children);
     sigaddset(&children, SIGCHLD);
@@ -140,7 +140,7 @@ static int stream_open(struct stream *s, const char *command, const char *mode)
 CALL FILE *popen(const char *command, const char *mode)
 {
     posix_begin();
-    if (mounts.count == 0 || (*mode != 'r' && *mode != 'w'))
+    if (!mounts.is_used || (*mode != 'r' && *mode != 'w'))
         return next.popen(command, mode);
     struct stream *s = calloc(1, sizeof *s);
     int error = s ? stream_open(s, command, mode) : ENOMEM;

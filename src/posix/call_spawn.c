@@ -65,7 +65,7 @@ static struct actions *make_actions(posix_spawn_file_actions_t *a)
 /* Note an action, once the C library has; `one.path` is copied. */
 static int note(posix_spawn_file_actions_t *a, int error, struct action one)
 {
-    if (error != 0 || mounts.count == 0)
+    if (error != 0 || !mounts.is_used)
         return error;
     struct actions *own = make_actions(a);
     if (own && own->count == own->room) {
@@ -358,7 +358,7 @@ static int spawn_call(pid_t *pid, const struct execution *e, const posix_spawn_f
     struct spawn s = {.execution = *e, .actions = actions_of(actions), .attributes = attributes};
     char **environment;
 
-    if (mounts.count == 0)
+    if (!mounts.is_used)
         return plain(pid, e->path, actions, attributes, e->arguments, e->environment);
     if (needs_fork(&s))
         return spawn(&s, pid);

@@ -8,6 +8,7 @@
 #include <utime.h>
 #include "posix/begin.h"
 #include "posix/follow.h"
+#include "posix/logical_view.h"
 #include "posix/next.h"
 #include "posix/particles.h"
 #include "posix/posix_tree.h"
@@ -24,36 +25,58 @@ static int stat_descriptor(int fd, struct stat *out)
     return error;
 }
 
-CALL int fstatat(int folder, const char *path, struct stat *out, int flags)
+/* Whether a call that gave a folder is to be made again, since that is a logical file. */
+static int is_logical(struct route *r, mode_t mode, int flags, const void *from)
+{
+    return !r->mount && S_ISDIR(mode) && logical_find(r, !(flags & AT_SYMLINK_NOFOLLOW), from);
+}
+
+static int stat_kernel(int fd, struct stat *out, const void *from)
+{
+    int result = next.fstat(fd, out);
+
+    if (result == 0 && S_ISDIR(out->st_mode) && logical_take(fd, from))
+        return posix_result(stat_descriptor(fd, out));
+    return result;
+}
+
+static int stat_call(int folder, const char *path, struct stat *out, int flags, const void *from)
 {
     struct route r;
-    int result;
+    int result, has_last = !(flags & AT_SYMLINK_NOFOLLOW);
 
     posix_begin();
     if ((flags & AT_EMPTY_PATH) && path_is_empty(path) && file_is_ours(folder))
         return posix_result(stat_descriptor(folder, out));
+    if ((flags & AT_EMPTY_PATH) && path_is_empty(path) && folder != AT_FDCWD)
+        return stat_kernel(folder, out, from);
     route_find(&r, folder, path);
     do
         result = r.mount ? posix_result(inside_stat(r.mount, r.path, flags, out))
                          : next.fstatat(r.folder, r.path, out, flags);
-    while (result != 0 && follow_route(&r, !(flags & AT_SYMLINK_NOFOLLOW)));
+    while (result != 0 ? follow_route(&r, has_last) : is_logical(&r, out->st_mode, flags, from));
     return result;
+}
+
+CALL int fstatat(int folder, const char *path, struct stat *out, int flags)
+{
+    return stat_call(folder, path, out, flags, CALLER);
 }
 
 CALL int stat(const char *path, struct stat *out)
 {
-    return fstatat(AT_FDCWD, path, out, 0);
+    return stat_call(AT_FDCWD, path, out, 0, CALLER);
 }
 
 CALL int lstat(const char *path, struct stat *out)
 {
-    return fstatat(AT_FDCWD, path, out, AT_SYMLINK_NOFOLLOW);
+    return stat_call(AT_FDCWD, path, out, AT_SYMLINK_NOFOLLOW, CALLER);
 }
 
 CALL int fstat(int fd, struct stat *out)
 {
     posix_begin();
-    return file_is_ours(fd) ? posix_result(stat_descriptor(fd, out)) : next.fstat(fd, out);
+    return file_is_ours(fd) ? posix_result(stat_descriptor(fd, out)) : stat_kernel(fd, out, CALLER);
 }
 
 /* The C library does this with a stat of its own. */
@@ -69,22 +92,24 @@ CALL key_t ftok(const char *path, int project)
 /* struct stat64 is struct stat here. */
 CALL int stat64(const char *path, struct stat64 *out)
 {
-    return stat(path, (struct stat *)(void *)out);
+    return stat_call(AT_FDCWD, path, (struct stat *)(void *)out, 0, CALLER);
 }
 
 CALL int lstat64(const char *path, struct stat64 *out)
 {
-    return lstat(path, (struct stat *)(void *)out);
+    return stat_call(AT_FDCWD, path, (struct stat *)(void *)out, AT_SYMLINK_NOFOLLOW, CALLER);
 }
 
 CALL int fstat64(int fd, struct stat64 *out)
 {
-    return fstat(fd, (struct stat *)(void *)out);
+    posix_begin();
+    return file_is_ours(fd) ? posix_result(stat_descriptor(fd, (struct stat *)(void *)out))
+                            : stat_kernel(fd, (struct stat *)(void *)out, CALLER);
 }
 
 CALL int fstatat64(int folder, const char *path, struct stat64 *out, int flags)
 {
-    return fstatat(folder, path, (struct stat *)(void *)out, flags);
+    return stat_call(folder, path, (struct stat *)(void *)out, flags, CALLER);
 }
 
 /* What programs call that were built with a C library before 2.33. The version is that of struct stat, which is one. */
@@ -156,19 +181,28 @@ static int statx_route(const struct route *r, int flags, struct statx *out)
     return statx_result(inside_stat(r->mount, r->path, flags, &s), &s, out);
 }
 
+static int statx_descriptor(int fd, struct statx *out)
+{
+    struct stat s;
+
+    return statx_result(stat_descriptor(fd, &s), &s, out);
+}
+
 CALL int statx(int folder, const char *path, int flags, unsigned mask, struct statx *out)
 {
     struct route r;
-    struct stat s;
-    int result;
+    int result, is_descriptor = path_is_empty(path) && (flags & AT_EMPTY_PATH);
 
     posix_begin();
-    if (path_is_empty(path) && (flags & AT_EMPTY_PATH) && file_is_ours(folder))
-        return statx_result(stat_descriptor(folder, &s), &s, out);
+    if (is_descriptor && file_is_ours(folder))
+        return statx_descriptor(folder, out);
     route_find(&r, folder, path);
     do
         result = r.mount ? statx_route(&r, flags, out) : next.statx(r.folder, r.path, flags, mask, out);
-    while (result != 0 && follow_route(&r, !(flags & AT_SYMLINK_NOFOLLOW)));
+    while (result != 0 ? follow_route(&r, !(flags & AT_SYMLINK_NOFOLLOW))
+                       : is_logical(&r, out->stx_mode, flags, CALLER));
+    if (result == 0 && is_descriptor && S_ISDIR(out->stx_mode) && logical_take(folder, CALLER))
+        return statx_descriptor(folder, out);
     return result;
 }
 
@@ -221,6 +255,8 @@ static int set_route(const struct route *r, int flags, const struct deltafs_name
 
     if (r->mount->kind == MOUNT_PARTICLES)
         return EPERM;
+    if (r->mount->kind == MOUNT_LOGICAL)
+        return logical_set(r->path, a);
     int error = tree_begin(r->mount->tree, 1, &ns);
     if (error != 0)
         return error;
@@ -233,6 +269,8 @@ static int set_path(const struct route *r, int flags, const struct deltafs_names
     int error =
         r->mount->kind == MOUNT_NAMESPACE ? tree_publish_path(r->mount, r->path, flags & AT_SYMLINK_NOFOLLOW) : 0;
 
+    if (r->mount->kind == MOUNT_LOGICAL)
+        return logical_set(r->path, a);
     if (error == 0)
         error = set_route(r, flags, a);
     return error == 0 ? tree_refresh_path(r->mount, r->path, flags & AT_SYMLINK_NOFOLLOW) : error;
@@ -246,10 +284,10 @@ static int set_descriptor(int fd, const struct deltafs_namespace_attributes *a)
 
     pthread_mutex_lock(&f->lock);
     r.path = f->path;
-    int error = f->kind == FILE_PARTICLE ? 0 : f->mount->kind == MOUNT_NAMESPACE ? file_publish(f, fd) : EPERM;
+    int error = f->kind == FILE_PARTICLE ? 0 : f->mount->kind != MOUNT_PARTICLES ? file_publish(f, fd) : EPERM;
     if (error == 0 && f->kind != FILE_PARTICLE && !f->is_removed)
         error = set_route(&r, f->flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0, a);
-    if (error == 0 && f->mount->kind == MOUNT_NAMESPACE && tree_stat(f->mount, f->path, 0, &now) == 0 &&
+    if (error == 0 && f->mount->kind != MOUNT_PARTICLES && inside_stat(f->mount, f->path, 0, &now) == 0 &&
         now.st_ino == f->st.st_ino)
         f->st = now;
     pthread_mutex_unlock(&f->lock);

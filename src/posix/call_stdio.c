@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "posix/begin.h"
+#include "posix/logical_view.h"
 #include "posix/mark.h"
 #include "posix/next.h"
 #include "posix/posix_tree.h"
@@ -163,16 +164,38 @@ static FILE *stream_of_descriptor(int fd, const char *mode, int flags)
     return stream;
 }
 
+/* Whether a path, which is to be opened or was opened as a stream of the C library, is a logical file. */
+static int is_logical(const char *path, FILE *stream, const void *from)
+{
+    struct route r = {.folder = AT_FDCWD, .path = path};
+    struct stat st;
+
+    if (!mounts.has_logical ||
+        (stream ? next.fstat(fileno(stream), &st) != 0 || !S_ISDIR(st.st_mode) : errno != EISDIR))
+        return 0;
+    if (!logical_find(&r, 1, from))
+        return 0;
+    if (stream)
+        next.fclose(stream);
+    return 1;
+}
+
 CALL FILE *fopen(const char *path, const char *mode)
 {
+    FILE *stream;
+
     posix_begin();
     struct file *f = route_descriptor(path);
     file_put(f);
-    if (!f && route_is_outside(AT_FDCWD, path))
-        return next.fopen(path, mode);
+    if (!f && route_is_outside(AT_FDCWD, path)) {
+        stream = next.fopen(path, mode);
+        if (!is_logical(path, stream, CALLER))
+            return stream;
+    }
     int flags = flags_of(mode);
     int fd = flags < 0 ? posix_result(EINVAL) : open(path, flags, 0666);
-    FILE *stream = fd < 0 ? NULL : stream_of_descriptor(fd, mode, flags);
+    logical_take(fd, NULL);
+    stream = fd < 0 ? NULL : stream_of_descriptor(fd, mode, flags);
     if (fd >= 0 && !stream) {
         int error = errno;
         close(fd);
@@ -197,6 +220,7 @@ static int check_mode(int fd, int flags)
 CALL FILE *fdopen(int fd, const char *mode)
 {
     posix_begin();
+    logical_take(fd, CALLER);
     if (!file_is_ours(fd))
         return next.fdopen(fd, mode);
     int flags = flags_of(mode);
@@ -209,7 +233,7 @@ CALL FILE *fdopen(int fd, const char *mode)
 CALL int fclose(FILE *stream)
 {
     posix_begin();
-    int fd = mounts.count > 0 ? fileno(stream) : -1;
+    int fd = mounts.is_used ? fileno(stream) : -1;
     if (!file_is_ours(fd))
         return next.fclose(stream);
     int error = fflush(stream) != 0 ? errno : 0, forgotten = file_forget(fd);
@@ -310,7 +334,7 @@ CALL FILE *freopen(const char *path, const char *mode, FILE *stream)
     char same[2 * PATH_MAX];
 
     posix_begin();
-    int fd = mounts.count > 0 ? fileno(stream) : -1, is_outside = path && route_is_outside(AT_FDCWD, path);
+    int fd = mounts.is_used ? fileno(stream) : -1, is_outside = path && route_is_outside(AT_FDCWD, path);
     if (!file_is_ours(fd) && (!path || is_outside) && !is_own(stream))
         return next.freopen(path, mode, stream);
     path_of(fd, same, sizeof same);

@@ -202,8 +202,10 @@ static int is_ours(struct route *r, const char *path, int flags)
     struct route end;
 
     posix_begin();
-    if (route_find(r, AT_FDCWD, path) || mounts.count == 0 || (flags & FTW_PHYS))
-        return r->mount != NULL;
+    if (route_find(r, AT_FDCWD, path) || mounts.has_logical)
+        return 1;
+    if (mounts.count == 0 || (flags & FTW_PHYS))
+        return 0;
     follow_find(&end, AT_FDCWD, path);
     return end.mount != NULL;
 }

@@ -17,6 +17,8 @@
 
 int inside_stat(struct mount *m, const char *path, int flags, struct stat *out)
 {
+    if (m->stat)
+        return m->stat(path, out);
     return m->kind == MOUNT_PARTICLES ? particles_stat(m, path, out) : tree_stat(m, path, flags, out);
 }
 
@@ -288,7 +290,8 @@ int follow_route(struct route *r, int has_last)
     char from[2 * PATH_MAX], out[PATH_MAX];
     int error = errno, is_again = 0, may_be = error == ENOENT || (r->mount && (error == ELOOP || error == ENOTDIR));
 
-    if (mounts.count == 0 || r->is_followed || !may_be || path_is_empty(r->path))
+    if (mounts.count == 0 || r->is_followed || (r->mount && r->mount->kind == MOUNT_LOGICAL) || !may_be ||
+        path_is_empty(r->path))
         return 0;
     r->is_followed = 1;
     int is_missing = error == ENOENT && (r->mount ? inside_is_missing(r, has_last) : outside_is_missing(r, has_last));

@@ -68,7 +68,7 @@ static int of_hex(const char *text, void *out, size_t size)
 
 static int is_inherited(const struct file *f, int fd)
 {
-    int is_ours = f->mount->kind == MOUNT_NAMESPACE || (f->kind == FILE_PARTICLE && particles_owner(f) != 0);
+    int is_ours = f->mount->kind != MOUNT_PARTICLES || (f->kind == FILE_PARTICLE && particles_owner(f) != 0);
     int flags = is_ours ? next.fcntl(fd, F_GETFD) : FD_CLOEXEC;
 
     return flags >= 0 && !(flags & FD_CLOEXEC);
@@ -83,8 +83,7 @@ static int is_loaded(int fd, off_t size)
     return is;
 }
 
-/* The C library of the next program reads standard input by itself, so all bytes have to be in the memfd. */
-static int load_input(struct file *f, int fd, off_t size)
+int handover_load_input(struct file *f, int fd, off_t size)
 {
     struct sysinfo system;
 
@@ -130,7 +129,7 @@ static int hand_file(struct file *f, int fd, void *handing)
     pthread_mutex_lock(&f->lock);
     int error = f->kind == FILE_PARTICLE ? 0 : mark_begin(f, fd);
     if (error == 0)
-        error = load_input(f, fd, now.st_size);
+        error = handover_load_input(f, fd, now.st_size);
     file_lock_share(f, fd);
     pthread_mutex_unlock(&f->lock);
     if (error != 0)
@@ -214,8 +213,8 @@ static void take_file(const char *text)
     struct found found = {.now = &now};
 
     if (*value != '=' || strlen(value + 1) < 2 * sizeof h || !of_hex(value + 1, &h, sizeof h) ||
-        h.mount >= mounts.count || h.kind > FILE_PARTICLE || next.fstat(fd, &now) != 0 || now.st_dev != h.device ||
-        now.st_ino != h.inode)
+        (h.mount >= mounts.count && h.mount != MOUNTS_MAX) || h.kind > FILE_PARTICLE || next.fstat(fd, &now) != 0 ||
+        now.st_dev != h.device || now.st_ino != h.inode)
         return;
     file_each(find_same, &found);
     int error = found.same ? file_set(found.same, fd) : take_new(&h, value + 1 + 2 * sizeof h, fd);

@@ -9,6 +9,8 @@
 #ifndef DELTAFS_POSIX_HANDOVER_H
 #define DELTAFS_POSIX_HANDOVER_H
 
+#include "posix/file.h"
+
 /* Take what was handed to this program. Once the mounts are there. */
 void handover_take(void);
 
@@ -16,6 +18,10 @@ void handover_take(void);
  * process. *out is freed with handover_free. Returns an error number. */
 int handover_create(char *const environment[], char ***out);
 void handover_free(char **environment);
+
+/* Have all bytes of a file in its memfd if it is to be standard input, which the C library of the next program reads by
+ * itself. With its lock. */
+int handover_load_input(struct file *f, int fd, off_t size);
 
 /* Whether there is something to hand over that only the environment can say. */
 int handover_has_any(void);

@@ -6,6 +6,7 @@
 
 #include <limits.h>
 #include <deltafs/deltafs.h>
+#include <deltafs/deltafs_logical.h>
 #include <deltafs/deltafs_namespace.h>
 
 /* Each has a macro below of its name, so that calls look as they do elsewhere. */
@@ -20,6 +21,14 @@
     X(deltafs_get)                                                                                                     \
     X(deltafs_get_bytes)                                                                                               \
     X(deltafs_last_label)                                                                                              \
+    X(deltafs_logical_close)                                                                                           \
+    X(deltafs_logical_extend)                                                                                          \
+    X(deltafs_logical_open)                                                                                            \
+    X(deltafs_logical_read)                                                                                            \
+    X(deltafs_logical_remove)                                                                                          \
+    X(deltafs_logical_size)                                                                                            \
+    X(deltafs_logical_truncate)                                                                                        \
+    X(deltafs_logical_write)                                                                                           \
     X(deltafs_namespace_close)                                                                                         \
     X(deltafs_namespace_commit)                                                                                        \
     X(deltafs_namespace_errno)                                                                                         \
@@ -82,6 +91,14 @@ int library_is_caller(const void *from);
 #define deltafs_get(...)                      library()->deltafs_get(__VA_ARGS__)
 #define deltafs_get_bytes(...)                library()->deltafs_get_bytes(__VA_ARGS__)
 #define deltafs_last_label(...)               library()->deltafs_last_label(__VA_ARGS__)
+#define deltafs_logical_close(...)            library()->deltafs_logical_close(__VA_ARGS__)
+#define deltafs_logical_extend(...)           library()->deltafs_logical_extend(__VA_ARGS__)
+#define deltafs_logical_open(...)             library()->deltafs_logical_open(__VA_ARGS__)
+#define deltafs_logical_read(...)             library()->deltafs_logical_read(__VA_ARGS__)
+#define deltafs_logical_remove(...)           library()->deltafs_logical_remove(__VA_ARGS__)
+#define deltafs_logical_size(...)             library()->deltafs_logical_size(__VA_ARGS__)
+#define deltafs_logical_truncate(...)         library()->deltafs_logical_truncate(__VA_ARGS__)
+#define deltafs_logical_write(...)            library()->deltafs_logical_write(__VA_ARGS__)
 #define deltafs_namespace_close(...)          library()->deltafs_namespace_close(__VA_ARGS__)
 #define deltafs_namespace_commit(...)         library()->deltafs_namespace_commit(__VA_ARGS__)
 #define deltafs_namespace_errno(...)          library()->deltafs_namespace_errno(__VA_ARGS__)

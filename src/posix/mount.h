@@ -1,13 +1,15 @@
 /* Mount points.
  *
  * The environment has them, from the command "deltafs run": DELTAFS_POSIX is a list, joined by '|', of
- * KIND=POINT=TARGET. KIND is "namespace" or "particles"; POINT is a path of the system without ".", ".." and "//". */
+ * KIND=POINT=TARGET. KIND is "namespace" or "particles"; POINT is a path of the system without ".", ".." and "//". The
+ * kind "logical" has no point, and is for logical files wherever they are: "logical=/=/". */
 #ifndef DELTAFS_POSIX_MOUNT_H
 #define DELTAFS_POSIX_MOUNT_H
 
+#include <sys/stat.h>
 #include "posix/posix.h"
 
-enum mount_kind { MOUNT_NAMESPACE, MOUNT_PARTICLES };
+enum mount_kind { MOUNT_NAMESPACE, MOUNT_PARTICLES, MOUNT_LOGICAL };
 
 struct tree;
 struct particles;
@@ -17,14 +19,18 @@ struct mount {
     char *point;
     size_t point_size;
     char *target;
-    struct tree *tree;           /* of a namespace */
-    struct particles *particles; /* of a directory */
+    struct tree *tree;                               /* of a namespace */
+    struct particles *particles;                     /* of a directory */
+    int (*stat)(const char *path, struct stat *out); /* of logical files: logical_view.h */
+    int (*sync)(const char *path);
 };
 
 #define MOUNTS_MAX 16
 struct mounts {
-    struct mount mount[MOUNTS_MAX];
-    size_t count; /* 0: this library does nothing */
+    struct mount mount[MOUNTS_MAX + 1]; /* the last one is for logical files */
+    size_t count;
+    int has_logical; /* logical files of the system are shown as files: logical_view.h */
+    int is_used;     /* there is one of both; 0: this library does nothing */
 };
 extern struct mounts mounts;
 

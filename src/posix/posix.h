@@ -8,6 +8,7 @@
  *     file.c       which descriptors are open files of a mount, and what was written to them
  *     posix_tree.c the namespaces: a handle of each, which processes of a run take turns to change
  *     mark.c       bytes that are written to a descriptor without this library
+ *     logical_view.c logical files of the system, which are folders there; logical_file.c: those that are open
  *     internal.c   descriptors of DeltaFS itself, which programs must not close
  *     handover.c   what the next program gets to know: inherited descriptors, the working directory
  *     program.c    programs and libraries that are files of a mount

@@ -210,7 +210,9 @@ int file_sync(struct file *f, int fd)
 {
     int error = file_publish(f, fd);
 
-    return error == 0 ? tree_sync(f->mount->tree) : error;
+    if (error != 0)
+        return error;
+    return f->mount->sync ? f->mount->sync(f->path) : tree_sync(f->mount->tree);
 }
 
 /* ---- The process ---- */

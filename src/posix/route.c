@@ -222,7 +222,7 @@ struct file *route_descriptor(const char *path)
     static const char *const standard[] = {"/dev/stdin", "/dev/stdout", "/dev/stderr"};
     char *end;
 
-    if (mounts.count == 0 || !path || (strncmp(path, "/dev/", 5) != 0 && strncmp(path, "/proc/self/fd/", 14) != 0))
+    if (!mounts.is_used || !path || (strncmp(path, "/dev/", 5) != 0 && strncmp(path, "/proc/self/fd/", 14) != 0))
         return NULL;
     for (int i = 0; i < 3; i++)
         if (strcmp(path, standard[i]) == 0)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "posix/internal.h"
+#include "posix/logical_view.h"
 #include "posix/mark.h"
 #include "posix/next.h"
 #include "posix/tree_parts.h"
@@ -63,8 +64,8 @@ static void release_file(struct file *f)
 
 void tree_take_over(struct file *f)
 {
-    f->close = close_file;
-    f->release = release_file;
+    f->close = f->mount->kind == MOUNT_LOGICAL ? logical_close : close_file;
+    f->release = f->mount->kind == MOUNT_LOGICAL ? logical_release : release_file;
 }
 
 /* The offset of a memfd is not safe from processes that write to it at the same time, unless it was opened by a path.
@@ -87,7 +88,7 @@ static const char *last_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static int make_descriptor(struct file *f, int *fd)
+int file_make_descriptor(struct file *f, int *fd)
 {
     int error = 0;
 
@@ -181,7 +182,7 @@ int tree_open(struct mount *m, const char *path, int flags, mode_t mode, int *fd
     if (error != 0)
         return error;
     tree_take_over(f);
-    error = make_descriptor(f, fd);
+    error = file_make_descriptor(f, fd);
     if (error == 0 && !(flags & (O_PATH | O_DIRECTORY)))
         error = tree_publish_path(m, path, 0);
     int is_change = open_changes(m, path, flags);

@@ -41,6 +41,10 @@ void tree_close_reader(struct file *f);
 void tree_close_readers(struct tree *t, int is_all);
 /* For file_each: publish a file. */
 int file_publish_locked(struct file *f, int fd, void *unused);
+/* For file_each: give `stat`, if it is that of this file, the size that was written. */
+int file_note_size(struct file *f, int fd, void *stat);
+/* The memfd of a file that is being opened. */
+int file_make_descriptor(struct file *f, int *fd);
 /* Whether a file has something to publish. */
 int file_has_changes(struct file *f, int fd);
 

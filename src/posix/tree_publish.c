@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include "posix/logical_view.h"
 #include "posix/mark.h"
 #include "posix/next.h"
 #include "posix/tree_parts.h"
@@ -139,7 +140,8 @@ static int free_memory(struct file *f, int fd)
     struct stat now;
     int error = 0;
 
-    if (f->is_mapped || (f->is_shared && (f->flags & O_ACCMODE) != O_WRONLY))
+    if (f->is_mapped || (f->is_shared && (f->flags & O_ACCMODE) != O_WRONLY) ||
+        (f->is_shared && f->mount->kind == MOUNT_LOGICAL))
         return 0;
     if (!f->is_shared)
         error = next.fstat(fd, &now) == 0 ? free_span(fd, (struct span){0, (uint64_t)now.st_size}) : errno;
@@ -149,18 +151,21 @@ static int free_memory(struct file *f, int fd)
     return error;
 }
 
+static int publish_tree(struct file *f, int fd, struct span *unseen)
+{
+    deltafs_namespace *ns;
+    int error = tree_begin(f->mount->tree, 1, &ns);
+
+    return error == 0 ? tree_end(f->mount->tree, put_file(f, fd, ns, unseen)) : error;
+}
+
 int file_publish(struct file *f, int fd)
 {
-    struct tree *t = f->mount->tree;
     struct span unseen = {0, 0};
-    deltafs_namespace *ns;
     int error = note_mapped(f, fd);
 
     if (error == 0 && file_has_changes(f, fd)) {
-        error = tree_begin(t, 1, &ns);
-        if (error != 0)
-            return error;
-        error = tree_end(t, put_file(f, fd, ns, &unseen));
+        error = f->mount->kind == MOUNT_LOGICAL ? logical_publish(f, fd, &unseen) : publish_tree(f, fd, &unseen);
         if (error == 0 && f->is_removed) {
             posix_say("%s%s: another process has removed the file while it was open, or moved it to another folder; "
                       "what was written to it since then is lost",

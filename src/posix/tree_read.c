@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include "posix/logical_view.h"
 #include "posix/mark.h"
 #include "posix/next.h"
 #include "posix/tree_parts.h"
@@ -84,7 +85,9 @@ static int read_rest(struct file *f, uint8_t *bytes, size_t size, uint64_t at)
 {
     uint64_t end = f->cut < at ? at : f->cut;
     size_t got = 0, there = end - at < size ? (size_t)(end - at) : size;
-    int error = there > 0 ? read_namespace(f, bytes, there, at, &got) : 0;
+    int error = there == 0                        ? 0
+                : f->mount->kind == MOUNT_LOGICAL ? logical_read(f, bytes, there, at, &got)
+                                                  : read_namespace(f, bytes, there, at, &got);
 
     memset(bytes + got, 0, size - got);
     return error;

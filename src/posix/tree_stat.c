@@ -49,7 +49,7 @@ int file_stat(struct file *f, int fd, struct stat *out)
 }
 
 /* What was written to an open file counts for its size, too. */
-static int note_size(struct file *f, int fd, void *stat)
+int file_note_size(struct file *f, int fd, void *stat)
 {
     struct stat *out = stat;
     int is_same = f->kind == FILE_TREE && f->st.st_ino == out->st_ino && f->st.st_dev == out->st_dev;
@@ -68,5 +68,5 @@ int tree_stat(struct mount *m, const char *path, int flags, struct stat *out)
     if (error != 0)
         return error;
     tree_fill_stat(m, &s, out);
-    return S_ISREG(s.mode) ? file_each(note_size, out) : 0;
+    return S_ISREG(s.mode) ? file_each(file_note_size, out) : 0;
 }

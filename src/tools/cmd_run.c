@@ -70,6 +70,7 @@ static int check_publish(const struct run *r)
 
 static int check_options(const struct run *r, const deltafs_options *options)
 {
+    const char *mounted = getenv("DELTAFS_POSIX");
     int has_particles = 0;
 
     for (size_t i = 0; i < r->count; i++)
@@ -77,11 +78,11 @@ static int check_options(const struct run *r, const deltafs_options *options)
     if (!r->is_hdf5 && !r->is_mpiio && r->count == 0)
         return text_fail(EXIT_USAGE, "run: nothing says what the program writes; give --mount, --particles, --hdf5 or "
                                      "--mpiio");
-    if (r->count > 0 && getenv("DELTAFS_POSIX"))
+    if (r->count > 0 && mounted && strcmp(mounted, RUN_LOGICAL_FILES) != 0)
         return text_fail(EXIT_USAGE,
                          "run: another 'deltafs run' has started this one, and has mounted %s; give all "
                          "mounts to one of them",
-                         getenv("DELTAFS_POSIX"));
+                         mounted);
     if (r->label && !has_particles)
         return text_fail(EXIT_USAGE, "run: --label is for --particles");
     return cmd_check_key(options, "run");

@@ -115,13 +115,12 @@ static int set_mpi(const char *libraries, int needed)
 /* ---- The preloaded library ---- */
 
 /* DELTAFS_POSIX gets one more KIND=POINT=TARGET; these are joined by '|'. */
-static int add_mount(const struct run_mount *m)
+static int add_mount(const char *kind, const char *point, const char *target)
 {
     const char *now = get("DELTAFS_POSIX", "");
     char *list;
 
-    if (asprintf(&list, "%s%s%s=%s=%s", now, *now ? "|" : "", m->is_particles ? "particles" : "namespace", m->point,
-                 m->target) < 0)
+    if (asprintf(&list, "%s%s%s=%s=%s", now, *now ? "|" : "", kind, point, target) < 0)
         return text_fail(EXIT_TROUBLE, "run: no memory for DELTAFS_POSIX");
     int code = set("DELTAFS_POSIX", list);
     free(list);
@@ -133,13 +132,17 @@ static int set_posix(const struct run *r, const char *libraries)
     char folder[PATH_MAX];
     int code = EXIT_OK;
 
+    if (!installed_posix(libraries, folder) && r->count == 0)
+        return EXIT_OK; /* what looks at logical files without MPI-IO and HDF5 finds folders */
     if (!installed_posix(libraries, folder))
         return text_fail(EXIT_TROUBLE,
                          "run: %s/" INSTALLED_POSIX " is missing, which --mount and --particles need; install DeltaFS "
                          "again, with shared libraries",
                          libraries);
     for (size_t i = 0; i < r->count && code == EXIT_OK; i++)
-        code = add_mount(&r->mount[i]);
+        code = add_mount(r->mount[i].is_particles ? "particles" : "namespace", r->mount[i].point, r->mount[i].target);
+    if (code == EXIT_OK && (r->is_hdf5 || r->is_mpiio) && !list_has(get("DELTAFS_POSIX", ""), RUN_LOGICAL_FILES, "|"))
+        code = add_mount("logical", "/", "/");
     if (code == EXIT_OK && r->is_sync)
         code = set("DELTAFS_POSIX_SYNC", "1");
     if (code == EXIT_OK && r->label)
@@ -178,7 +181,7 @@ int run_set_environment(const struct run *r, const deltafs_options *options)
         code = set_hdf5(libraries);
     if (code == EXIT_OK && (r->is_hdf5 || r->is_mpiio))
         code = set_mpi(libraries, r->is_mpiio);
-    if (code == EXIT_OK && r->count > 0)
+    if (code == EXIT_OK)
         code = set_posix(r, libraries);
     if (code == EXIT_OK)
         code = set_options(options);

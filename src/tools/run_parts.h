@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <deltafs/deltafs.h>
 
-#define RUN_MOUNTS_MAX 16
+#define RUN_MOUNTS_MAX    16
+#define RUN_LOGICAL_FILES "logical=/=/" /* in DELTAFS_POSIX: logical files are files for all calls */
 
 struct run_mount {
     int is_particles; /* or a namespace, */
