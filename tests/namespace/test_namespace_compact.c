@@ -1,5 +1,6 @@
 /* Compaction of namespaces: each entry is then in one table, snapshots keep what they have, and tables that nothing
- * needs are removed. test_namespace_model compacts while others write; test_snapshot lets every operation fail. */
+ * needs are removed. test_namespace_model compacts while others write; test_snapshot_faults lets every operation fail.
+ */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
