@@ -16,7 +16,8 @@
  *     change.c      changes of names and attributes; rename.c has one of them
  *     open_file.c   open files; file_bytes.c: their bytes
  *     recent.c      bytes that are stored and not committed
- *     list.c        the entries of a folder; list_batch.c: those that are to be shown next
+ *     list.c        the entries of a folder; list_source.c: where they come from; list_batch.c: those that are to be
+ *                   shown next
  *     all_records.c all that the tables have, for collect.c
  *     commit.c      from the names in memory to the table
  *     refresh.c     what others have committed since the namespace was opened
