@@ -115,10 +115,18 @@ CALL int dirfd(DIR *d)
 
 /* ---- Reading ---- */
 
+static int list_folder(struct file *f, struct names *out)
+{
+    pthread_mutex_lock(&f->lock);
+    int error = names_read(f, out);
+    pthread_mutex_unlock(&f->lock);
+    return error;
+}
+
 static int stream_list(struct stream *s)
 {
     struct file *f = s->has_names ? NULL : file_get(s->fd);
-    int error = s->has_names ? 0 : f ? names_read(f, &s->names) : EBADF;
+    int error = s->has_names ? 0 : f ? list_folder(f, &s->names) : EBADF;
 
     file_put(f);
     s->was_read = 1;

@@ -53,7 +53,7 @@ static int open_call(int folder, const char *path, int flags, mode_t mode, const
         return internal_keep(next.openat(folder, path, flags, mode));
     struct file *f = route_descriptor(path);
     if (f && f->kind == FILE_TREE) {
-        snprintf(whole, sizeof whole, "%s%s", f->mount->point, f->path);
+        file_path(f, whole, sizeof whole);
         path = whole;
     }
     file_put(f);

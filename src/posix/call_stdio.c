@@ -322,7 +322,7 @@ static void path_of(int fd, char *path, size_t room)
     struct file *f = file_get(fd);
 
     if (f)
-        snprintf(path, room, "%s%s", f->mount->point, f->path);
+        file_path(f, path, room);
     else
         snprintf(path, room, "/proc/self/fd/%d", fd);
     file_put(f);

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include "posix/internal.h"
 #include "posix/next.h"
@@ -30,6 +31,14 @@ int file_create(enum file_kind kind, struct mount *m, char *path, int flags, str
     pthread_mutex_init(&f->lock, NULL);
     *out = f;
     return 0;
+}
+
+int file_path(struct file *f, char *out, size_t room)
+{
+    pthread_mutex_lock(&f->lock);
+    int n = snprintf(out, room, "%s%s", f->mount->point, f->path);
+    pthread_mutex_unlock(&f->lock);
+    return n;
 }
 
 void file_put(struct file *f)

@@ -60,6 +60,8 @@ int file_set(struct file *f, int fd);
 struct file *file_get(int fd);
 /* Whether it is one, without using it. */
 int file_is_ours(int fd);
+/* Its path, with the mount point; renaming may change it. Returns its length, as snprintf. */
+int file_path(struct file *f, char *out, size_t room);
 /* Remove a user; the last one frees it. */
 void file_put(struct file *f);
 /* Free it. */

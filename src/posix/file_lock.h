@@ -5,9 +5,9 @@
 #include "posix/file.h"
 
 /* As flock(2). Returns an error number. The lock is one of a byte of RUN, see posix_tree.h, so it is between processes,
- * and between hosts if the file system has such locks. It is
- * that of the open file, so it is held as long as one of the processes that share this has it open. What
- * was written is published before the file is unlocked, and seen by whoever locks it next. */
+ * and between hosts if the file system has such locks. It is that of the open file, so it is held as long as one of the
+ * processes that share this has it open. What was written is published before the file is unlocked, and seen by whoever
+ * locks it next. */
 int file_lock(struct file *f, int fd, int operation);
 
 /* Before an exec, for a file with its lock, and before a fork, for all files: a child or a program that inherits the

@@ -13,7 +13,7 @@ struct names {
     size_t at; /* of the next one, in bytes */
 };
 
-/* List an open folder. Returns an error number; a folder that was removed has none. */
+/* List an open folder. Returns an error number; a folder that was removed has none. With its lock. */
 int names_read(const struct file *folder, struct names *out);
 /* The next one; NULL: there is none. */
 const struct dirent *names_next(struct names *n);

@@ -116,9 +116,7 @@ static int walk_from(struct walk *w, int folder, const char *path)
     ssize_t n = 0;
 
     if (f) {
-        pthread_mutex_lock(&f->lock);
-        n = snprintf(here, sizeof here, "%s%s", f->mount->point, f->path);
-        pthread_mutex_unlock(&f->lock);
+        n = file_path(f, here, sizeof here);
     } else if (folder == AT_FDCWD) {
         n = getcwd(here, PATH_MAX) ? (ssize_t)strlen(here) : -1;
     } else {

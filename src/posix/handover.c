@@ -118,20 +118,16 @@ static int hand_text(struct handing *h, const char *format, ...)
     return size < 0 ? ENOMEM : 0;
 }
 
-static int hand_file(struct file *f, int fd, void *handing)
+/* With its lock. */
+static int hand_held(struct file *f, int fd, const struct stat *now, struct handing *handing)
 {
     char hex[2 * sizeof(struct handed) + 1];
     struct handed h;
-    struct stat now;
 
-    if (!is_inherited(f, fd) || next.fstat(fd, &now) != 0)
-        return 0;
-    pthread_mutex_lock(&f->lock);
     int error = f->kind == FILE_PARTICLE ? 0 : mark_begin(f, fd);
     if (error == 0)
-        error = handover_load_input(f, fd, now.st_size);
+        error = handover_load_input(f, fd, now->st_size);
     file_lock_share(f, fd);
-    pthread_mutex_unlock(&f->lock);
     if (error != 0)
         return error;
     memset(&h, 0, sizeof h);
@@ -144,10 +140,22 @@ static int hand_file(struct file *f, int fd, void *handing)
     h.is_removed = f->is_removed != 0;
     h.is_shared = f->is_shared != 0;
     h.st = f->st;
-    h.device = now.st_dev;
-    h.inode = now.st_ino;
+    h.device = now->st_dev;
+    h.inode = now->st_ino;
     to_hex(&h, sizeof h, hex);
     return hand_text(handing, FD "%d=%s%s", fd, hex, f->path);
+}
+
+static int hand_file(struct file *f, int fd, void *handing)
+{
+    struct stat now;
+
+    if (!is_inherited(f, fd) || next.fstat(fd, &now) != 0)
+        return 0;
+    pthread_mutex_lock(&f->lock);
+    int error = hand_held(f, fd, &now, handing);
+    pthread_mutex_unlock(&f->lock);
+    return error;
 }
 
 static int count_file(struct file *f, int fd, void *count)

@@ -200,7 +200,7 @@ static int execute_at(int folder, const char *path, char *const arguments[], cha
 
     struct file *f = (flags & AT_EMPTY_PATH) && path_is_empty(path) ? file_get(folder) : NULL;
     if (f)
-        snprintf(whole, sizeof whole, "%s%s", f->mount->point, f->path);
+        file_path(f, whole, sizeof whole);
     else if (!route_find(&r, folder, path))
         return execute_outside(r.folder, r.path, arguments, environment, flags, depth);
     else if (folder == AT_FDCWD)
