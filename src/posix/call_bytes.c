@@ -28,9 +28,9 @@ static ssize_t read_some(struct file *f, int fd, void *bytes, size_t size, off_t
     return got;
 }
 
-static ssize_t read_inside(int fd, void *bytes, size_t size, off_t at)
+/* These functions end the use of the file that they are given. */
+static ssize_t read_inside(struct file *f, int fd, void *bytes, size_t size, off_t at)
 {
-    struct file *f = file_get(fd);
     ssize_t got;
 
     pthread_mutex_lock(&f->lock);
@@ -60,18 +60,20 @@ static int is_logical(ssize_t result, int fd, const void *from)
 CALL ssize_t read(int fd, void *bytes, size_t size)
 {
     posix_begin();
-    ssize_t got = file_is_ours(fd) ? read_inside(fd, bytes, size, AT_OFFSET) : next.read(fd, bytes, size);
-    return is_logical(got, fd, CALLER) ? read_inside(fd, bytes, size, AT_OFFSET) : got;
+    struct file *f = file_get(fd);
+    ssize_t got = f ? read_inside(f, fd, bytes, size, AT_OFFSET) : next.read(fd, bytes, size);
+    f = !f && is_logical(got, fd, CALLER) ? file_get(fd) : NULL;
+    return f ? read_inside(f, fd, bytes, size, AT_OFFSET) : got;
 }
 CALL_ALIAS(__read, read);
 
 CALL ssize_t pread(int fd, void *bytes, size_t size, off_t at)
 {
     posix_begin();
-    if (file_is_ours(fd))
-        return at < 0 ? posix_result(EINVAL) : read_inside(fd, bytes, size, at);
-    ssize_t got = next.pread(fd, bytes, size, at);
-    return is_logical(got, fd, CALLER) ? read_inside(fd, bytes, size, at) : got;
+    struct file *f = at < 0 ? NULL : file_get(fd);
+    ssize_t got = f ? read_inside(f, fd, bytes, size, at) : next.pread(fd, bytes, size, at);
+    f = !f && is_logical(got, fd, CALLER) ? file_get(fd) : NULL;
+    return f ? read_inside(f, fd, bytes, size, at) : got;
 }
 CALL_ALIAS(pread64, pread);
 CALL_ALIAS(__pread64, pread);
@@ -112,13 +114,13 @@ static ssize_t write_bytes(struct file *f, int fd, const void *bytes, size_t siz
     return error == 0 ? put : posix_result(error);
 }
 
-static ssize_t write_inside(int fd, const void *bytes, size_t size, off_t at)
+/* Another thread may have closed the file, and published what was written until then. */
+static ssize_t write_inside(struct file *f, int fd, const void *bytes, size_t size, off_t at)
 {
-    struct file *f = file_get(fd);
     ssize_t put;
 
     pthread_mutex_lock(&f->lock);
-    if (f->kind == FILE_FOLDER || (f->flags & O_ACCMODE) == O_RDONLY || (f->flags & O_PATH))
+    if (f->descriptors == 0 || f->kind == FILE_FOLDER || (f->flags & O_ACCMODE) == O_RDONLY || (f->flags & O_PATH))
         put = posix_result(EBADF);
     else if (f->kind == FILE_PARTICLE)
         put = particles_write(f, fd, bytes, size, at);
@@ -132,16 +134,16 @@ static ssize_t write_inside(int fd, const void *bytes, size_t size, off_t at)
 CALL ssize_t write(int fd, const void *bytes, size_t size)
 {
     posix_begin();
-    return file_is_ours(fd) ? write_inside(fd, bytes, size, AT_OFFSET) : next.write(fd, bytes, size);
+    struct file *f = file_get(fd);
+    return f ? write_inside(f, fd, bytes, size, AT_OFFSET) : next.write(fd, bytes, size);
 }
 CALL_ALIAS(__write, write);
 
 CALL ssize_t pwrite(int fd, const void *bytes, size_t size, off_t at)
 {
     posix_begin();
-    if (!file_is_ours(fd))
-        return next.pwrite(fd, bytes, size, at);
-    return at < 0 ? posix_result(EINVAL) : write_inside(fd, bytes, size, at);
+    struct file *f = at < 0 ? NULL : file_get(fd);
+    return f ? write_inside(f, fd, bytes, size, at) : next.pwrite(fd, bytes, size, at);
 }
 CALL_ALIAS(pwrite64, pwrite);
 CALL_ALIAS(__pwrite64, pwrite);
@@ -155,8 +157,12 @@ static ssize_t each_piece(int fd, const struct iovec *piece, int n, off_t at, in
 
     for (int i = 0; i < n; i++) {
         off_t from = at == AT_OFFSET ? at : at + sum;
-        ssize_t one = is_write ? write_inside(fd, piece[i].iov_base, piece[i].iov_len, from)
-                               : read_inside(fd, piece[i].iov_base, piece[i].iov_len, from);
+        void *bytes = piece[i].iov_base;
+        size_t size = piece[i].iov_len;
+        struct file *f = file_get(fd);
+        ssize_t one = !f         ? posix_result(EBADF)
+                      : is_write ? write_inside(f, fd, bytes, size, from)
+                                 : read_inside(f, fd, bytes, size, from);
         if (one < 0)
             return sum > 0 ? sum : one;
         sum += one;
@@ -285,9 +291,8 @@ CALL ssize_t splice(int from, off_t *from_at, int to, off_t *to_at, size_t size,
 
 /* ---- Offset and size ---- */
 
-static off_t seek_inside(int fd, off_t offset, int whence)
+static off_t seek_inside(struct file *f, int fd, off_t offset, int whence)
 {
-    struct file *f = file_get(fd);
     struct stat now;
     off_t at;
 
@@ -322,7 +327,8 @@ CALL off_t lseek(int fd, off_t offset, int whence)
     posix_begin();
     if (mounts.has_logical && whence != SEEK_SET && whence != SEEK_CUR) /* a folder has no end */
         logical_take(fd, CALLER);
-    return file_is_ours(fd) ? seek_inside(fd, offset, whence) : next.lseek(fd, offset, whence);
+    struct file *f = file_get(fd);
+    return f ? seek_inside(f, fd, offset, whence) : next.lseek(fd, offset, whence);
 }
 CALL_ALIAS(lseek64, lseek);
 
@@ -331,13 +337,14 @@ CALL off_t __lseek(int fd, off_t offset, int whence)
     return lseek(fd, offset, whence);
 }
 
-static int truncate_inside(int fd, off_t size)
+static int truncate_inside(struct file *f, int fd, off_t size)
 {
-    struct file *f = file_get(fd);
     int result;
 
     pthread_mutex_lock(&f->lock);
-    if (f->kind == FILE_PARTICLE)
+    if (f->descriptors == 0)
+        result = posix_result(EBADF);
+    else if (f->kind == FILE_PARTICLE)
         result = posix_result(particles_truncate(f, size));
     else if (f->kind != FILE_TREE || (f->flags & O_ACCMODE) == O_RDONLY || (f->flags & O_PATH) || size < 0)
         result = posix_result(EINVAL);
@@ -353,16 +360,15 @@ static int truncate_inside(int fd, off_t size)
 CALL int ftruncate(int fd, off_t size)
 {
     posix_begin();
-    return file_is_ours(fd) ? truncate_inside(fd, size) : next.ftruncate(fd, size);
+    struct file *f = file_get(fd);
+    return f ? truncate_inside(f, fd, size) : next.ftruncate(fd, size);
 }
 CALL_ALIAS(ftruncate64, ftruncate);
 
 /* ---- Durability ---- */
 
-static int sync_inside(int fd)
+static int sync_inside(struct file *f, int fd)
 {
-    struct file *f = file_get(fd);
-
     pthread_mutex_lock(&f->lock);
     int error = f->mount->kind == MOUNT_PARTICLES ? particles_sync(f) : file_sync(f, fd);
     pthread_mutex_unlock(&f->lock);
@@ -373,13 +379,15 @@ static int sync_inside(int fd)
 CALL int fsync(int fd)
 {
     posix_begin();
-    return file_is_ours(fd) ? sync_inside(fd) : next.fsync(fd);
+    struct file *f = file_get(fd);
+    return f ? sync_inside(f, fd) : next.fsync(fd);
 }
 
 CALL int fdatasync(int fd)
 {
     posix_begin();
-    return file_is_ours(fd) ? sync_inside(fd) : next.fdatasync(fd);
+    struct file *f = file_get(fd);
+    return f ? sync_inside(f, fd) : next.fdatasync(fd);
 }
 
 /* What this process has written is in the namespaces before the kernel is asked to store all. */
@@ -394,5 +402,6 @@ CALL void sync(void)
 CALL int syncfs(int fd)
 {
     posix_begin();
-    return file_is_ours(fd) ? sync_inside(fd) : next.syncfs(fd);
+    struct file *f = file_get(fd);
+    return f ? sync_inside(f, fd) : next.syncfs(fd);
 }

@@ -39,9 +39,9 @@ static struct stream *stream_of(DIR *d)
 CALL DIR *fdopendir(int fd)
 {
     posix_begin();
-    if (!file_is_ours(fd))
-        return next.fdopendir(fd);
     struct file *f = file_get(fd);
+    if (!f)
+        return next.fdopendir(fd);
     int error = f->kind != FILE_FOLDER ? ENOTDIR : f->flags & O_PATH ? EBADF : 0;
     file_put(f);
     struct stream *s = error == 0 ? calloc(1, sizeof *s) : NULL;

@@ -215,9 +215,8 @@ static int set_flags(struct file *f, int fd, void *argument)
     return posix_result(error);
 }
 
-static int fcntl_inside(int fd, int command, void *argument)
+static int fcntl_inside(struct file *f, int fd, int command, void *argument)
 {
-    struct file *f = file_get(fd);
     int result;
 
     switch (command) {
@@ -258,7 +257,8 @@ CALL int fcntl(int fd, int command, ...)
     va_end(list);
     if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)
         logical_take(fd, CALLER);
-    return file_is_ours(fd) ? fcntl_inside(fd, command, argument) : next.fcntl(fd, command, argument);
+    struct file *f = file_get(fd);
+    return f ? fcntl_inside(f, fd, command, argument) : next.fcntl(fd, command, argument);
 }
 CALL_ALIAS(fcntl64, fcntl);
 CALL_ALIAS(__fcntl, fcntl);

@@ -58,12 +58,10 @@ static int allocate(struct file *f, int fd, int mode, off_t from, off_t size)
     return error;
 }
 
-static int allocate_inside(int fd, int mode, off_t from, off_t size)
+static int allocate_inside(struct file *f, int fd, int mode, off_t from, off_t size)
 {
-    struct file *f = file_get(fd);
-
     pthread_mutex_lock(&f->lock);
-    int error = allocate(f, fd, mode, from, size);
+    int error = f->descriptors == 0 ? EBADF : allocate(f, fd, mode, from, size);
     pthread_mutex_unlock(&f->lock);
     file_put(f);
     return error;
@@ -72,8 +70,8 @@ static int allocate_inside(int fd, int mode, off_t from, off_t size)
 CALL int fallocate(int fd, int mode, off_t from, off_t size)
 {
     posix_begin();
-    return file_is_ours(fd) ? posix_result(allocate_inside(fd, mode, from, size))
-                            : next.fallocate(fd, mode, from, size);
+    struct file *f = file_get(fd);
+    return f ? posix_result(allocate_inside(f, fd, mode, from, size)) : next.fallocate(fd, mode, from, size);
 }
 CALL_ALIAS(fallocate64, fallocate);
 
@@ -81,7 +79,8 @@ CALL_ALIAS(fallocate64, fallocate);
 CALL int posix_fallocate(int fd, off_t from, off_t size)
 {
     posix_begin();
-    return file_is_ours(fd) ? allocate_inside(fd, 0, from, size) : next.posix_fallocate(fd, from, size);
+    struct file *f = file_get(fd);
+    return f ? allocate_inside(f, fd, 0, from, size) : next.posix_fallocate(fd, from, size);
 }
 CALL_ALIAS(posix_fallocate64, posix_fallocate);
 

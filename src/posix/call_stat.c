@@ -279,9 +279,11 @@ static int set_path(const struct route *r, int flags, const struct deltafs_names
 static int set_descriptor(int fd, const struct deltafs_namespace_attributes *a)
 {
     struct file *f = file_get(fd);
-    struct route r = {.mount = f->mount};
+    struct route r = {.mount = f ? f->mount : NULL};
     struct stat now;
 
+    if (!f)
+        return EBADF;
     pthread_mutex_lock(&f->lock);
     r.path = f->path;
     int error = f->kind == FILE_PARTICLE ? 0 : f->mount->kind != MOUNT_PARTICLES ? file_publish(f, fd) : EPERM;

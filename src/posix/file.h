@@ -19,8 +19,8 @@ enum file_kind {
 /* An open file: what POSIX calls a description. */
 struct file {
     enum file_kind kind;
-    atomic_uint users; /* descriptors that are it, and calls that use it */
-    int descriptors;
+    atomic_uint users;      /* descriptors that are it, and calls that use it */
+    atomic_int descriptors; /* 0: it is closed */
     struct mount *mount;
     char *path; /* within the mount */
     int flags;  /* of open */

@@ -1,0 +1,16 @@
+#!/bin/sh
+# Threads, signals, and processes that begin or end in unusual ways.
+. "$top_srcdir/tests/support/lib.sh"
+. "$top_srcdir/tests/support/cli_lib.sh"
+. "$top_srcdir/tests/posix/posix_lib.sh"
+threads=$(cd "$top_builddir" && pwd)/posix_threads
+cd "$work" || exit 99
+
+expect 0 "$deltafs" ns create ns
+mkdir folder
+expect 0 m mkdir /mounted/folder
+for part in close; do
+    "$threads" "$work/folder" "$part" >wanted || fail "$part: in an ordinary folder"
+    m "$threads" /mounted/folder "$part" >got || fail "$part: in a mount"
+    same got wanted "$part"
+done
