@@ -39,6 +39,9 @@
 #include "base/private.h"
 #include "namespace/namespace.h"
 
+#define SHARED_CACHE_BYTES (4u << 20) /* of the copies of names; a call needs a part of them */
+#define SHARED_PARTS_MOST  256        /* of a folder */
+
 /* What carries requests. */
 struct shared_transport {
     /* Send a request to another rank, wait for its reply, and serve other ranks meanwhile. */
@@ -207,7 +210,7 @@ void shared_end_serving(struct shared *s);
 /* Commit the store's names, as ns_commit_names. */
 int shared_commit_store(struct shared *s, enum commit_part part);
 
-/* ---- The client: shared.c ---- */
+/* ---- The client: shared.c; shared_open.c: opening, committing, closing ---- */
 
 /* Begin a request. */
 struct message *shared_request(struct shared *s, enum shared_op op);
