@@ -84,6 +84,10 @@ static void write_durable_dump(const char *folder, int particles, int dump)
         has_failed = 1;
     }
     must(close(dir) == 0, "close");
+    if (rank == 0 && !has_failed) {
+        printf("dump %d\n", dump);
+        fflush(stdout);
+    }
 }
 
 static void read_particle(const char *folder, int particle, int dumps)
