@@ -211,8 +211,9 @@ CALL_ALIAS(pwritev64, pwritev);
 CALL ssize_t preadv2(int fd, const struct iovec *piece, int n, off_t at, int flags)
 {
     posix_begin();
-    if (!file_is_ours(fd))
-        return next.preadv2(fd, piece, n, at, flags);
+    ssize_t got = file_is_ours(fd) ? -1 : next.preadv2(fd, piece, n, at, flags);
+    if (!file_is_ours(fd) && !is_logical(got, fd, CALLER))
+        return got;
     return flags & ~FLAGS_OF_SPEED ? posix_result(EOPNOTSUPP) : each_piece(fd, piece, n, at, 0);
 }
 CALL_ALIAS(preadv64v2, preadv2);

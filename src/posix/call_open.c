@@ -60,7 +60,7 @@ static int open_call(int folder, const char *path, int flags, mode_t mode, const
     route_find(&r, folder, path);
     do
         fd = r.mount ? open_inside(&r, flags, mode) : next.openat(r.folder, r.path, flags, mode);
-    while (fd < 0 ? follow_route(&r, has_last) || logical_route(&r, has_last, from)
+    while (fd < 0 ? follow_route(&r, has_last) || (errno == EISDIR && logical_route(&r, has_last, from))
                   : mounts.has_logical && refuse_folder(&r, fd, flags, from));
     if (fd <= STDERR_FILENO)
         logical_take(fd, from);

@@ -312,6 +312,8 @@ CALL int fchmodat(int folder, const char *path, mode_t mode, int flags)
 
     posix_begin();
     route_find(&r, folder, path);
+    if (mode & 0444 & ~(mode << 2)) /* a folder could be listed, and not entered */
+        logical_find(&r, !(flags & AT_SYMLINK_NOFOLLOW), CALLER);
     do
         result = r.mount ? posix_result(set_path(&r, flags, &a)) : next.fchmodat(r.folder, r.path, mode, flags);
     while (result != 0 && follow_route(&r, !(flags & AT_SYMLINK_NOFOLLOW)));

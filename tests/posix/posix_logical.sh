@@ -43,3 +43,44 @@ same out plain/again "deltafs cat"
 expect 0 m env DELTAFS_POSIX= test -d logical/again
 expect 0 m "$deltafs" rm logical/again
 [ ! -e logical/again ] || fail "deltafs rm: logical/again is there"
+
+# Calls that do not ask first what a descriptor is.
+make calls 5 6000000
+make held 6 5000
+cat >calls.py <<'END'
+import ctypes, mmap, os, stat, sys
+libc = ctypes.CDLL(None)
+def digest(b): return len(b), sum(b) % 65521, b[:4], b[-4:]
+fd = os.open("calls", os.O_RDONLY)
+print(os.lseek(fd, -100, os.SEEK_END) > 0, digest(os.read(fd, 1000)))
+fd = os.open("calls", os.O_RDONLY)
+print(os.lseek(fd, 1000, os.SEEK_SET), digest(os.read(fd, 100)), digest(os.read(fd, 100)), os.lseek(fd, 0, os.SEEK_CUR))
+fd = os.open("calls", os.O_RDONLY)
+print(digest(os.pread(fd, 5000, 3000000)))
+fd = os.open("calls", os.O_RDONLY)
+b = [bytearray(10), bytearray(20)]
+print(os.preadv(fd, b, 70000), os.readv(fd, b), b)
+fd = os.open("calls", os.O_RDONLY)
+at = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long)(("mmap", libc))
+p = at(None, 8192, mmap.PROT_READ, mmap.MAP_PRIVATE, fd, 4096 * 100)
+print(digest(ctypes.string_at(p, 8192)))
+print([(e.name, e.is_file(), e.is_dir()) for e in sorted(os.scandir("."), key=lambda e: e.name) if e.name in ("calls", "held")])
+for how in os.O_RDONLY | os.O_DIRECTORY, os.O_RDWR | os.O_CREAT | os.O_EXCL:
+    try: print(os.open("held", how))
+    except OSError as e: print(e)
+fd = os.open("held", os.O_RDWR)
+os.pwrite(fd, b"abc", 100); os.ftruncate(fd, 300); os.fsync(fd)
+print(os.path.getsize("held"), digest(os.pread(fd, 1000, 0)))
+if os.fork() == 0:
+    os.lseek(fd, 0, os.SEEK_END); os.write(fd, b"child"); os._exit(0)
+os.wait(); os.write(fd, b"parent"); os.close(fd)
+print(digest(open("held", "rb").read()))
+with open("held", "r+b") as f:
+    m = mmap.mmap(f.fileno(), 0); m[0:5] = b"first"; m.close()
+with open("held", "ab") as f: f.write(b"last")
+print(digest(open("held", "rb").read()))
+os.chmod("held", 0o640); print(oct(os.stat("held").st_mode)); os.utime("held", (1e9, 1e9)); print(os.stat("held").st_mtime)
+os.replace("held", "new"); os.truncate("new", 5); print(open("new").read(), os.path.realpath("new")[-4:])
+END
+both "\"${PYTHON3:-python3}\" ../calls.py"
+[ "$(stat -c %a logical/new)" = 750 ] || fail "chmod: the folder cannot be entered"
