@@ -36,6 +36,13 @@ both 'printf 12345 | dd of=large conv=notrunc bs=1 seek=5000000 2>/dev/null; cks
 both 'mv large moved && cksum moved && ls; mv moved folder/other; cksum folder/other; ln -s folder/other link; wc -c <link; ls -L link'
 both 'mv copy folder/other && cksum folder/other; rm small && ls; rm small; rm -r folder; ls -R'
 
+# A file that is too large to be in memory when it is opened.
+make big 7 20000000
+[ "$(stat -c %s plain/big)" -gt 6000000 ] || fail "plain/big is small"
+both 'exec 5<big; dd bs=1000000 skip=3 count=1 <&5 2>/dev/null | cksum; (dd bs=1000000 count=1 2>/dev/null; cat) <&5 | cksum'
+both 'cksum big; cksum <big; tail -c 100000 big | cksum; sh -c "head -c 5000000 | cksum; cat | cksum" <big'
+both 'printf end >>big; printf 12345 | dd of=big conv=notrunc bs=1 seek=5000000 2>/dev/null; cksum big; cp big bigger; cmp big bigger'
+
 # The library and the commands of DeltaFS see folders, and a program without the variable, too.
 make again 4 3000
 expect 0 m "$deltafs" cat logical/again

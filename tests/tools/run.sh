@@ -62,6 +62,17 @@ has "LD_PRELOAD=/lib/other.so $lib/libdeltafs_romio.so"
 has "ROMIO_FSTYPE_FORCE=deltafs:"
 has_not HDF5_DRIVER
 
+# Logical files are files for all calls, if the library for that is there. It does not matter what starts what.
+: >"$lib/libdeltafs_posix.so"
+expect 0 without_loader "$deltafs" run --mpiio -- "$deltafs" run --hdf5 -- env
+has "DELTAFS_POSIX=logical=/=/"
+has "LD_PRELOAD=$lib/libdeltafs_romio.so:$lib/libdeltafs_posix.so"
+expect 0 without_loader "$deltafs" run --mpiio -- "$deltafs" run --mount "/m=$work/ns" -- env
+has "DELTAFS_POSIX=logical=/=/|namespace=/m=$work/ns"
+expect 0 without_loader "$deltafs" run --mount "/m=$work/ns" -- "$deltafs" run --mpiio -- env
+has "DELTAFS_POSIX=namespace=/m=$work/ns|logical=/=/"
+rm "$lib/libdeltafs_posix.so"
+
 # ---- Open MPI
 
 mkdir "$lib/deltafs/openmpi"
