@@ -11,6 +11,7 @@
 #include "posix/particles.h"
 #include "posix/posix_tree.h"
 #include "posix/route.h"
+#include "posix/umask.h"
 
 static int names_begin(const struct mount *m, deltafs_namespace **ns)
 {
@@ -25,10 +26,9 @@ static int make_folder(const struct route *r, mode_t mode)
 
     if (r->mount->kind == MOUNT_PARTICLES)
         return particles_make_folder(r->mount, r->path);
-    mode_t mask = umask(0);
     int error = names_begin(r->mount, &ns);
-    umask(mask);
-    return error == 0 ? tree_end(r->mount->tree, deltafs_namespace_mkdir(ns, r->path, mode & 07777 & ~mask)) : error;
+    mode &= 07777 & ~current_umask();
+    return error == 0 ? tree_end(r->mount->tree, deltafs_namespace_mkdir(ns, r->path, mode)) : error;
 }
 
 CALL int mkdirat(int folder, const char *path, mode_t mode)

@@ -111,6 +111,7 @@
     X(int, fchown, (int, uid_t, gid_t))                                                                                \
     X(int, utimensat, (int, const char *, const struct timespec *, int))                                               \
     X(int, futimens, (int, const struct timespec *))                                                                   \
+    X(mode_t, umask, (mode_t))                                                                                         \
     X(int, mkdirat, (int, const char *, mode_t))                                                                       \
     X(int, symlinkat, (const char *, int, const char *))                                                               \
     X(int, linkat, (int, const char *, int, const char *, int))                                                        \

@@ -9,6 +9,7 @@
 #include "posix/mark.h"
 #include "posix/next.h"
 #include "posix/tree_parts.h"
+#include "posix/umask.h"
 
 #define ALL_MAX        ((uint64_t)4 << 20) /* a file of so many bytes is in its memfd when it is opened */
 #define MEMFD_NAME_MAX 200                 /* the kernel takes 249 bytes */
@@ -138,14 +139,6 @@ static int open_bytes(struct file *f, deltafs_namespace *ns, mode_t mode, int *f
     }
     int closed = status == DELTAFS_OK ? tree_keep_or_close(f, h) : deltafs_namespace_file_close(h);
     return status == DELTAFS_OK ? closed : status;
-}
-
-static mode_t current_umask(void)
-{
-    mode_t mask = umask(0);
-
-    umask(mask);
-    return mask;
 }
 
 /* What a call of open changes: a file that is there is not created. */

@@ -90,10 +90,71 @@ static void close_while_used(void)
     say("close", close(fd));
 }
 
+/* ---- The mask of new files, which is that of all threads ---- */
+
+#define MASK_SECONDS 0.3
+
+/* What the system has; -1 if that cannot be known. */
+static int mask_of_process(void)
+{
+    char text[1000];
+    int fd = open("/proc/self/status", O_RDONLY), mask = -1;
+    ssize_t n = read(fd, text, sizeof text - 1);
+
+    close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    const char *line = strstr(text, "Umask:");
+    if (line)
+        sscanf(line, "Umask: %o", (unsigned *)&mask);
+    return mask;
+}
+
+static void *watch_mask(void *changes)
+{
+    int first = mask_of_process();
+
+    while (!is_over)
+        *(int *)changes += mask_of_process() != first;
+    return NULL;
+}
+
+static void say_mode(const char *path)
+{
+    struct stat st;
+
+    say(path, stat(path, &st) == 0 ? (long long)st.st_mode & 0777 : -1);
+}
+
+static void create_with_mask(void)
+{
+    double end = now() + MASK_SECONDS;
+    int changes = 0;
+    pthread_t thread;
+
+    pthread_create(&thread, NULL, watch_mask, &changes);
+    while (now() < end) {
+        close(open("created", O_WRONLY | O_CREAT, 0666));
+        mkdir("made", 0777);
+        unlink("created");
+        rmdir("made");
+    }
+    is_over = 1;
+    pthread_join(thread, NULL);
+    say("changes", changes);
+    umask(077);
+    make_file("private", "");
+    mkdir("private folder", 0777);
+    umask(02);
+    make_file("of a group", "");
+    say_mode("private");
+    say_mode("private folder");
+    say_mode("of a group");
+}
+
 static const struct part {
     const char *name;
     void (*fn)(void);
-} parts[] = {{"close", close_while_used}};
+} parts[] = {{"close", close_while_used}, {"mask", create_with_mask}};
 
 int main(int argc, char **argv)
 {

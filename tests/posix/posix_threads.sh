@@ -8,8 +8,10 @@ cd "$work" || exit 99
 
 expect 0 "$deltafs" ns create ns
 mkdir folder
-expect 0 m mkdir /mounted/folder
-for part in close; do
+(umask 027 && m mkdir /mounted/folder) || fail "mkdir"
+[ "$(stat -c %a ns/RUN)" = 640 ] || fail "the mode of RUN: $(stat -c %a ns/RUN)"
+m ls -ld /mounted/folder | grep -q '^drwxr-x---' || fail "the mode of a folder: $(m ls -ld /mounted/folder)"
+for part in close mask; do
     "$threads" "$work/folder" "$part" >wanted || fail "$part: in an ordinary folder"
     m "$threads" /mounted/folder "$part" >got || fail "$part: in a mount"
     same got wanted "$part"
