@@ -24,6 +24,12 @@ static int is_inside(long folder, long path)
 static long call_inside(long number, const long a[ARGUMENTS])
 {
     switch (number) {
+    case SYS_close:
+        return close((int)a[0]);
+#ifdef SYS_close_range
+    case SYS_close_range:
+        return close_range((unsigned)a[0], (unsigned)a[1], (int)a[2]);
+#endif
 #ifdef SYS_renameat2
     case SYS_renameat2:
         return renameat2((int)a[0], (const char *)a[1], (int)a[2], (const char *)a[3], (unsigned)a[4]);
@@ -38,9 +44,15 @@ static long call_inside(long number, const long a[ARGUMENTS])
     }
 }
 
-static int names_inside(long number, const long a[ARGUMENTS])
+/* Whether a call is one of those, and may be about a mount. */
+static int is_replaced(long number, const long a[ARGUMENTS])
 {
     switch (number) {
+    case SYS_close:
+#ifdef SYS_close_range
+    case SYS_close_range:
+#endif
+        return 1;
 #ifdef SYS_renameat2
     case SYS_renameat2:
         return is_inside(a[0], a[1]) || is_inside(a[2], a[3]);
@@ -73,6 +85,6 @@ CALL long syscall(long number, ...)
     for (int i = 0; i < ARGUMENTS; i++)
         a[i] = va_arg(list, long);
     va_end(list);
-    return mounts.count > 0 && names_inside(number, a) ? call_inside(number, a)
-                                                       : next.syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    return mounts.is_used && is_replaced(number, a) ? call_inside(number, a)
+                                                    : next.syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
