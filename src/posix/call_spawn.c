@@ -297,7 +297,7 @@ static void child(struct spawn *s)
     next._exit(127);
 }
 
-/* Signals are blocked meanwhile, so that no handler of the program runs in the child. */
+/* Signals are blocked meanwhile, so that no handler of the program runs in the child, or ends the wait for it. */
 static int spawn(struct spawn *s, pid_t *pid)
 {
     int ends[2], error = 0;
@@ -312,11 +312,11 @@ static int spawn(struct spawn *s, pid_t *pid)
     if (new == 0)
         child(s);
     error = new < 0 ? errno : 0;
-    pthread_sigmask(SIG_SETMASK, &s->mask, NULL);
     next.close(ends[1]);
     if (new > 0 && next.read(ends[0], &error, sizeof error) == sizeof error)
         waitpid(new, NULL, 0);
     next.close(ends[0]);
+    pthread_sigmask(SIG_SETMASK, &s->mask, NULL);
     if (error == 0 && pid)
         *pid = new;
     return error;
