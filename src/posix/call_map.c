@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include "posix/internal.h"
+#include "posix/locks.h"
 #include "posix/logical_view.h"
 #include "posix/next.h"
 #include "posix/posix_tree.h"
@@ -29,7 +30,8 @@ struct mapping {
 static struct {
     pthread_mutex_t lock;
     _Atomic(struct mapping *) first;
-} mappings = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} mappings = {.lock = LOCK_INITIALIZER};
+pthread_mutex_t *const lock_of_mappings = &mappings.lock;
 
 static int has_mappings(void)
 {

@@ -10,44 +10,76 @@
 #include "posix/execute.h"
 #include "posix/file_lock.h"
 #include "posix/handover.h"
+#include "posix/locks.h"
 #include "posix/logical_view.h"
 #include "posix/next.h"
 #include "posix/particles.h"
 #include "posix/posix_job.h"
 #include "posix/posix_tree.h"
 #include "posix/program.h"
+#include "posix/undeclared.h"
 
 /* ---- Begin and end ---- */
+
+static pid_t process; /* this one, unless it was begun without the C library */
 
 static void before_fork(void)
 {
     file_locks_share();
     trees_before_fork();
     particles_before_fork();
+    locks_hold();
     files_hold_table();
 }
 
 static void after_fork(void)
 {
-    files_release(0);
+    files_release_table(0);
+    locks_release(0);
     particles_after_fork(0);
     trees_after_fork(0);
 }
 
 static void after_fork_in_child(void)
 {
-    files_release(1);
+    files_release_table(1);
+    locks_release(1);
+    process = getpid();
     job_forget();
     particles_after_fork(1);
     trees_after_fork(1);
     logical_forget();
 }
 
+/* Publish all. A child that was begun without the C library, by clone, has nothing of its own to publish, and not the
+ * threads that would do so. */
+static void publish(void)
+{
+    int error = getpid() == process ? trees_end() : 0;
+
+    if (error == EDEADLK)
+        posix_say("a handler of a signal has ended the program in the middle of a call; what it wrote to files that "
+                  "were open is lost in part");
+    else if (error != 0)
+        posix_say("files that were open at the end of the program: %s", strerror(error));
+}
+
+/* Without what streams of the C library have not written: it does not write that, either. */
+static void end_quickly(void)
+{
+    publish();
+    if (getpid() == process)
+        particles_finish();
+}
+
 __attribute__((constructor)) static void process_begins(void)
 {
     posix_begin();
-    if (mounts.is_used)
+    process = getpid();
+    if (mounts.is_used) {
         pthread_atfork(before_fork, after_fork, after_fork_in_child);
+        at_quick_exit(end_quickly);
+    }
     logical_take_input();
 }
 
@@ -59,7 +91,7 @@ static int find_any(struct file *f, int fd, void *has_any)
     return 0;
 }
 
-/* Publish all, with what the C library has not written yet; it writes that as it does at the end of a process, which is
+/* The same, with what the C library has not written yet; it writes that as it does at the end of a process, which is
  * without waiting for threads that use a stream. */
 static void end(void *unused)
 {
@@ -69,9 +101,7 @@ static void end(void *unused)
     file_each(find_any, &has_any);
     if (has_any)
         fcloseall();
-    int error = trees_end();
-    if (error != 0)
-        posix_say("files that were open at the end of the program: %s", strerror(error));
+    publish();
 }
 
 int __cxa_atexit(void (*fn)(void *), void *arg, void *object);
@@ -79,7 +109,7 @@ int __cxa_atexit(void (*fn)(void *), void *arg, void *object);
 /* Other libraries end behind this one, and may still write: so it ends once more, behind them all. */
 __attribute__((destructor)) static void process_ends(void)
 {
-    if (!mounts.is_used)
+    if (!mounts.is_used || getpid() != process)
         return;
     end(NULL);
     particles_finish();
@@ -89,10 +119,8 @@ __attribute__((destructor)) static void process_ends(void)
 CALL void _exit(int status)
 {
     posix_begin();
-    if (mounts.is_used) {
-        trees_end();
-        particles_finish();
-    }
+    if (mounts.is_used)
+        end_quickly();
     next._exit(status);
     __builtin_unreachable();
 }
@@ -108,6 +136,13 @@ CALL void _Exit(int status)
 CALL pid_t vfork(void)
 {
     return fork();
+}
+
+/* Its child may not do so, either. */
+CALL pid_t _Fork(void)
+{
+    posix_begin();
+    return mounts.is_used ? fork() : next._Fork();
 }
 
 static int daemon_descriptors(void)

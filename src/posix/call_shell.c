@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include "posix/begin.h"
 #include "posix/mount.h"
+#include "posix/locks.h"
 #include "posix/next.h"
 
 static int wait_for(pid_t pid)
@@ -33,7 +34,8 @@ static struct {
     pthread_mutex_t lock;
     int commands;
     struct sigaction interrupt, quit;
-} running = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} running = {.lock = LOCK_INITIALIZER};
+pthread_mutex_t *const lock_of_commands = &running.lock;
 
 static void ignore_signals(void)
 {
@@ -105,7 +107,8 @@ struct stream {
 static struct {
     pthread_mutex_t lock;
     struct stream *first;
-} streams = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} streams = {.lock = LOCK_INITIALIZER};
+pthread_mutex_t *const lock_of_streams = &streams.lock;
 
 /* Run a command with one end of a pipe; *pid is its process. */
 static int run_with(const char *command, int fd, int to, pid_t *pid)

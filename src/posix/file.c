@@ -5,13 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "posix/internal.h"
+#include "posix/locks.h"
 #include "posix/next.h"
 
 static struct {
     pthread_mutex_t lock; /* of changes */
     _Atomic(struct file *) of[FILES_MAX];
     int end; /* all are below */
-} files = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} files = {.lock = LOCK_INITIALIZER};
 
 int file_create(enum file_kind kind, struct mount *m, char *path, int flags, struct file **out)
 {
@@ -28,7 +29,7 @@ int file_create(enum file_kind kind, struct mount *m, char *path, int flags, str
     f->cut = UINT64_MAX;
     f->lock_fd = -1;
     atomic_init(&f->users, 1);
-    pthread_mutex_init(&f->lock, NULL);
+    lock_init(&f->lock);
     *out = f;
     return 0;
 }
@@ -145,7 +146,7 @@ int file_reopen(int fd, int flags)
 
 /* ---- Fork ---- */
 
-static pthread_mutex_t holding = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t holding = LOCK_INITIALIZER;
 static struct file *first_held; /* a descriptor that is being closed is in the table no more, and its lock is held */
 
 static int hold_file(struct file *f, int fd, void *mount)
@@ -166,12 +167,8 @@ static int free_lock(struct file *f, int fd, void *arg)
 {
     (void)fd;
     (void)arg;
-    if (f->is_held)
-        return 0;
-    if (pthread_mutex_trylock(&f->lock) == 0)
-        pthread_mutex_unlock(&f->lock);
-    else
-        pthread_mutex_init(&f->lock, NULL);
+    if (!f->is_held)
+        lock_init(&f->lock);
     return 0;
 }
 
@@ -181,15 +178,20 @@ void files_hold(const struct mount *m)
     file_each(hold_file, (void *)m);
 }
 
-void files_let_go(void)
+static void let_go(int is_child)
 {
     for (struct file *f; (f = first_held);) {
         first_held = f->held;
         f->is_held = 0;
-        pthread_mutex_unlock(&f->lock);
+        lock_release(&f->lock, is_child);
         file_put(f);
     }
-    pthread_mutex_unlock(&holding);
+    lock_release(&holding, is_child);
+}
+
+void files_let_go(void)
+{
+    let_go(0);
 }
 
 void files_hold_table(void)
@@ -197,10 +199,14 @@ void files_hold_table(void)
     pthread_mutex_lock(&files.lock);
 }
 
+void files_release_table(int is_child)
+{
+    lock_release(&files.lock, is_child);
+}
+
 void files_release(int is_child)
 {
-    pthread_mutex_unlock(&files.lock);
     if (is_child)
         file_each(free_lock, NULL);
-    files_let_go();
+    let_go(is_child);
 }

@@ -82,9 +82,11 @@ int file_reopen(int fd, int flags);
 /* Hold the locks of the files of a mount, or, with NULL, of all; and release them. One thread at a time does so. */
 void files_hold(const struct mount *m);
 void files_let_go(void);
-/* Around a fork: hold the lock of the table after those of the files, since a child has only the thread that forks, and
- * could not release those of others. A file that another thread has opened in between is free in the child. */
+/* Around a fork: hold the lock of the table after all others, since a child has only the thread that forks, and could
+ * not release those of others; release it, and then those of the files. A file that another thread has opened in
+ * between is free in the child. */
 void files_hold_table(void);
+void files_release_table(int is_child);
 void files_release(int is_child);
 
 #endif

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "posix/locks.h"
 #include "posix/particles_parts.h"
 #include "posix/posix_job.h"
 
@@ -102,11 +103,16 @@ static void hold(struct particles *p)
     pthread_mutex_lock(&p->lock);
 }
 
+static void release(struct particles *p, int is_child)
+{
+    lock_release(&p->lock, is_child);
+    lock_release(&p->read_lock, is_child);
+    lock_release(&p->epoch_lock, is_child);
+}
+
 static void let_go(struct particles *p)
 {
-    pthread_mutex_unlock(&p->lock);
-    pthread_mutex_unlock(&p->read_lock);
-    pthread_mutex_unlock(&p->epoch_lock);
+    release(p, 0);
 }
 
 /* A handle's threads are not in the child, so it stays as it is there. */
@@ -117,7 +123,7 @@ static void forget(struct particles *p)
     p->reader = NULL;
     p->error = 0;
     p->lost = p->lost_before = 0;
-    let_go(p);
+    release(p, 1);
 }
 
 void particles_before_fork(void)
@@ -182,9 +188,9 @@ int particles_create(const char *target, struct particles **out)
         free(p);
         return EINVAL;
     }
-    pthread_mutex_init(&p->lock, NULL);
-    pthread_mutex_init(&p->epoch_lock, NULL);
-    pthread_mutex_init(&p->read_lock, NULL);
+    lock_init(&p->lock);
+    lock_init(&p->epoch_lock);
+    lock_init(&p->read_lock);
     job_at_end(finish_job);
     *out = p;
     return 0;

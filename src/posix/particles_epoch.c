@@ -216,7 +216,8 @@ static int end_epoch(struct particles *p, const struct label *folder, int is_syn
 {
     struct ending e = {.p = p, .is_synced = is_synced || getenv("DELTAFS_POSIX_SYNC")};
 
-    pthread_mutex_lock(&p->epoch_lock);
+    if (pthread_mutex_lock(&p->epoch_lock) != 0)
+        return EDEADLK;
     pthread_mutex_lock(&p->lock);
     int ends = take_epoch(p, folder, &e);
     pthread_mutex_unlock(&p->lock);

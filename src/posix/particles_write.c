@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "posix/locks.h"
 #include "posix/next.h"
 #include "posix/particles.h"
 #include "posix/particles_parts.h"
@@ -174,7 +175,8 @@ static int record_end(struct file *f, int fd)
     struct particles *p = f->mount->particles;
     int error = 0;
 
-    pthread_mutex_lock(&f->lock);
+    if (pthread_mutex_lock(&f->lock) != 0)
+        return EDEADLK;
     if (r->owner != 0)
         record_collect(r, fd);
     if (r->size > 0 && r->error == 0 && r->place.kind == PLACE_FOLDER) /* it was handed over */
@@ -224,7 +226,7 @@ static struct record *record_create(struct mount *m)
                             .close = record_end,
                             .release = record_release,
                             .record = r};
-    pthread_mutex_init(&r->file.lock, NULL);
+    lock_init(&r->file.lock);
     particles_stat_folder(m, &r->file.st);
     r->file.st.st_mode = S_IFREG | 0644;
     r->file.st.st_nlink = 1;

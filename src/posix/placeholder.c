@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include "posix/file.h"
+#include "posix/locks.h"
 #include "posix/next.h"
 
 #define UNUSED_MAX 256 /* so many stay open */
@@ -16,7 +17,8 @@ static struct {
     int count;
     _Atomic unsigned char state[FILES_MAX];
     int end; /* all are below */
-} set = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} set = {.lock = LOCK_INITIALIZER};
+pthread_mutex_t *const lock_of_placeholders = &set.lock;
 
 static int open_another(int *fd)
 {

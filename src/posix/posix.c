@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include "posix/locks.h"
 #include "posix/next.h"
 
 #define SAID_MAX 16 /* different messages of a process */
@@ -26,9 +27,11 @@ static void write_line(char *text)
     next.writev(STDERR_FILENO, piece, 3);
 }
 
+static pthread_mutex_t saying = LOCK_INITIALIZER;
+pthread_mutex_t *const lock_of_messages = &saying;
+
 void posix_say(const char *format, ...)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static char *said[SAID_MAX];
     char text[PATH_MAX + 512];
     int kept = errno, i = 0;
@@ -37,13 +40,13 @@ void posix_say(const char *format, ...)
     va_start(list, format);
     vsnprintf(text, sizeof text, format, list);
     va_end(list);
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&saying);
     while (i < SAID_MAX && said[i] && strcmp(said[i], text) != 0)
         i++;
     if (i < SAID_MAX && !said[i]) {
         said[i] = strdup(text);
         write_line(text);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&saying);
     errno = kept;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "posix/internal.h"
 #include "posix/mark.h"
+#include "posix/locks.h"
 #include "posix/next.h"
 #include "posix/tree_parts.h"
 
@@ -17,7 +18,7 @@ int tree_create(const char *target, struct tree **out)
 
     if (!t)
         return ENOMEM;
-    pthread_mutex_init(&t->lock, NULL);
+    lock_init(&t->lock);
     t->target = strdup(target);
     t->copy = malloc(COPY_SIZE);
     t->is_snapshot = strchr(base ? base : target, '@') != NULL;
@@ -138,7 +139,8 @@ int tree_begin(struct tree *t, int is_change, deltafs_namespace **out)
 {
     if (is_change && t->is_snapshot)
         return EROFS;
-    pthread_mutex_lock(&t->lock);
+    if (pthread_mutex_lock(&t->lock) != 0)
+        return EDEADLK;
     int error = run_open(t);
     if (error == 0 && is_change)
         run_lock(t, F_WRLCK);
@@ -249,10 +251,10 @@ static void tree_forget(struct tree *t)
     if (t->run >= 0)
         internal_close(t->run); /* its lock would be the parent's */
     t->run = -1;
-    tree_release(t);
+    lock_release(&t->lock, 1);
 }
 
-static pthread_mutex_t forking = PTHREAD_MUTEX_INITIALIZER; /* one thread at a time */
+static pthread_mutex_t forking = LOCK_INITIALIZER; /* one thread at a time */
 
 /* A child may write to what it inherits, or the program that it executes, also by another descriptor. */
 static int share(struct file *f, int fd, void *arg)
@@ -276,12 +278,14 @@ void trees_before_fork(void)
 void trees_after_fork(int is_child)
 {
     each_tree(is_child ? tree_forget : tree_release);
-    pthread_mutex_unlock(&forking);
+    files_release(is_child);
+    lock_release(&forking, is_child);
 }
 
 static void tree_finish(struct tree *t)
 {
-    pthread_mutex_lock(&t->lock);
+    if (pthread_mutex_lock(&t->lock) != 0)
+        return;
     if (t->ns)
         tree_close(t);
     pthread_mutex_unlock(&t->lock);

@@ -205,7 +205,8 @@ int file_note_truncated(struct file *f, int fd, uint64_t size)
 int file_publish_locked(struct file *f, int fd, void *arg)
 {
     (void)arg;
-    pthread_mutex_lock(&f->lock);
+    if (pthread_mutex_lock(&f->lock) != 0)
+        return EDEADLK;
     int error = file_publish(f, fd);
     pthread_mutex_unlock(&f->lock);
     return error;

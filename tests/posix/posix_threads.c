@@ -9,11 +9,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -151,10 +156,204 @@ static void create_with_mask(void)
     say_mode("of a group");
 }
 
+/* ---- Processes ---- */
+
+#define WAIT_SECONDS 5
+
+/* The status of a child that ends in time; -1: it hangs, and is ended. */
+static int wait_or_kill(pid_t pid)
+{
+    double end = now() + WAIT_SECONDS;
+    int status;
+
+    while (now() < end) {
+        if (waitpid(pid, &status, WNOHANG) == pid)
+            return status;
+        usleep(200);
+    }
+    kill(pid, SIGKILL);
+    waitpid(pid, &status, 0);
+    return -1;
+}
+
+#define HANDLER_TIMES  10
+#define HANDLER_STATUS 7
+
+static void end_process(int signal)
+{
+    (void)signal;
+    _exit(HANDLER_STATUS);
+}
+
+static void write_until_signal(void)
+{
+    const struct itimerval soon = {.it_value = {.tv_usec = 3000}};
+    int fd = open("interrupted", O_WRONLY | O_CREAT | O_APPEND, 0644);
+
+    signal(SIGALRM, end_process);
+    setitimer(ITIMER_REAL, &soon, NULL);
+    while (write(fd, "x", 1) == 1)
+        ;
+    _exit(1);
+}
+
+static void exit_in_handler(void)
+{
+    int ended = 0, status = 0;
+
+    for (int i = 0; i < HANDLER_TIMES && status != -1; i++) {
+        pid_t child = fork();
+        if (child == 0)
+            write_until_signal();
+        status = wait_or_kill(child);
+        ended += WIFEXITED(status) && WEXITSTATUS(status) == HANDLER_STATUS;
+    }
+    say("ended by a handler", ended);
+}
+
+/* ---- Forks while another thread uses files ---- */
+
+#define FORK_SECONDS 0.4
+
+static void use_file(void)
+{
+    int fd = open("1", O_WRONLY | O_CREAT | O_APPEND, 0644);
+
+    lockf(fd, F_TEST, 1); /* a mount says that it has no locks */
+    close(fd);
+}
+
+static void map_file(int fd)
+{
+    void *at = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+    if (at != MAP_FAILED)
+        munmap(at, 4096);
+}
+
+static void *use_files(void *unused)
+{
+    int fd = open("2", O_RDWR | O_CREAT, 0644);
+
+    while (!is_over) {
+        for (int i = 0; i < 100; i++)
+            use_file();
+        map_file(fd);
+    }
+    close(fd);
+    return unused;
+}
+
+static void fork_while_used(void)
+{
+    double end = now() + FORK_SECONDS;
+    int hanging = 0;
+    pthread_t thread;
+
+    pthread_create(&thread, NULL, use_files, NULL);
+    while (now() < end && hanging == 0) {
+        pid_t child = fork();
+        if (child == 0) {
+            use_file();
+            _exit(0);
+        }
+        hanging += wait_or_kill(child) != 0;
+    }
+    is_over = 1;
+    pthread_join(thread, NULL);
+    say("hanging", hanging);
+}
+
+/* ---- Children and ends that are unusual ---- */
+
+static void say_text(const char *path)
+{
+    char text[100] = "";
+    int fd = open(path, O_RDONLY);
+
+    printf("%s: %zd bytes, '%s'\n", path, read(fd, text, sizeof text - 1), text);
+    close(fd);
+}
+
+static void raw_children(void)
+{
+    make_file("parent", "text");
+    pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    if (child == 0)
+        _exit(3);
+    say("clone", wait_or_kill(child));
+    child = _Fork();
+    if (child == 0) {
+        make_file("child", "text of the child");
+        _exit(4);
+    }
+    say("_Fork", wait_or_kill(child));
+    say_text("child");
+}
+
+static void quick_ends(void)
+{
+    int ends[2] = {-1, -1}, fd;
+    pid_t child = fork();
+
+    if (child == 0) {
+        fd = open("quick", O_WRONLY | O_CREAT, 0644);
+        say("write", write(fd, "quick", 5));
+        quick_exit(5);
+    }
+    say("quick_exit", wait_or_kill(child));
+    say_text("quick");
+    fd = open("closed by the kernel", O_WRONLY | O_CREAT, 0644);
+    say("write", write(fd, "text", 4));
+    say("SYS_close", syscall(SYS_close, fd));
+    say_text("closed by the kernel");
+    say("pipe", pipe(ends));
+    say("write", write(ends[1], "pipe", 4));
+    close(ends[0]);
+    close(ends[1]);
+    fd = open("closed in a range", O_WRONLY | O_CREAT, 0644);
+    say("write", write(fd, "text", 4));
+    say("SYS_close_range", syscall(SYS_close_range, fd, fd, 0));
+    say_text("closed in a range");
+}
+
+/* ---- posix_spawn with signals ---- */
+
+#define SPAWN_TIMES 30
+
+static void nothing(int signal)
+{
+    (void)signal;
+}
+
+static void spawn_with_signals(void)
+{
+    const struct itimerval often = {.it_value = {.tv_usec = 200}, .it_interval = {.tv_usec = 200}},
+                           never = {.it_value = {0}};
+    char *arguments[] = {(char *)"none", NULL};
+    posix_spawn_file_actions_t actions;
+    int missing = 0;
+
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "output", O_WRONLY | O_CREAT, 0644);
+    sigaction(SIGALRM, &(struct sigaction){.sa_handler = nothing}, NULL);
+    setitimer(ITIMER_REAL, &often, NULL);
+    for (int i = 0; i < SPAWN_TIMES; i++) {
+        pid_t child;
+        missing += posix_spawn(&child, "none", &actions, NULL, arguments, environ) == ENOENT;
+    }
+    setitimer(ITIMER_REAL, &never, NULL);
+    posix_spawn_file_actions_destroy(&actions);
+    say("programs that do not exist", missing);
+    say("children left", waitpid(-1, NULL, WNOHANG));
+}
+
 static const struct part {
     const char *name;
     void (*fn)(void);
-} parts[] = {{"close", close_while_used}, {"mask", create_with_mask}};
+} parts[] = {{"close", close_while_used},  {"mask", create_with_mask}, {"handler", exit_in_handler},
+             {"fork", fork_while_used},    {"raw", raw_children},      {"quick", quick_ends},
+             {"spawn", spawn_with_signals}};
 
 int main(int argc, char **argv)
 {

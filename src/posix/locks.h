@@ -1,0 +1,25 @@
+/* Locks of this library. A thread that locks one that it has already gets EDEADLK: that is a handler of a signal, which
+ * has interrupted a call of this library. */
+#ifndef DELTAFS_POSIX_LOCKS_H
+#define DELTAFS_POSIX_LOCKS_H
+
+#include <pthread.h>
+
+#define LOCK_INITIALIZER PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP
+
+void lock_init(pthread_mutex_t *l);
+/* Unlock what was locked before a fork. The child has no threads that wait for it, and the thread that it has is not
+ * the owner of its parent's locks. */
+void lock_release(pthread_mutex_t *l, int is_child);
+
+/* Those that are held for short times only, and under which no other is locked but that of the descriptors. */
+extern pthread_mutex_t *const lock_of_mappings;
+extern pthread_mutex_t *const lock_of_placeholders;
+extern pthread_mutex_t *const lock_of_commands;
+extern pthread_mutex_t *const lock_of_streams;
+extern pthread_mutex_t *const lock_of_messages;
+/* Around a fork: lock them, so that what they guard is in order in the child, and release them. */
+void locks_hold(void);
+void locks_release(int is_child);
+
+#endif
