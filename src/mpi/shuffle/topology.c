@@ -8,11 +8,18 @@ static uint64_t node_memory(void)
     return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
 }
 
-/* How many ranks each node has, and last, the number of this one: the nodes' first ranks exchange it. */
+/* How many ranks each node has, and last, the number of this one: the nodes' first ranks exchange it. If there is one
+ * node, all ranks know that. */
 static void topology_count(struct rank_group *g, struct rank_group *node, struct bytes *sizes, struct error *e)
 {
-    const uint32_t own = (uint32_t)node->ranks;
+    const uint32_t own = (uint32_t)node->ranks, first = 0;
     MPI_Comm comm;
+
+    if (node->ranks == g->ranks) {
+        bytes_append(sizes, &own, sizeof own, e);
+        bytes_append(sizes, &first, sizeof first, e);
+        return;
+    }
     int code = MPI_Comm_split(g->comm, node->rank == 0 ? 0 : MPI_UNDEFINED, g->rank, &comm);
 
     if (code != MPI_SUCCESS) {
