@@ -179,6 +179,16 @@ CALL int remove(const char *path)
 
 /* ---- Renaming ---- */
 
+/* With the lock of the tree, so that no other process creates the name in between. */
+static int rename_entry(deltafs_namespace *ns, const char *from, const char *to, unsigned flags)
+{
+    struct deltafs_namespace_stat s = {.struct_size = sizeof s};
+
+    if ((flags & RENAME_NOREPLACE) && deltafs_namespace_stat(ns, to, AT_SYMLINK_NOFOLLOW, &s) == DELTAFS_OK)
+        return DELTAFS_ERR_EXISTS;
+    return deltafs_namespace_rename(ns, from, to);
+}
+
 static int rename_inside(const struct route *a, const struct route *b, unsigned flags)
 {
     struct renaming n = {.mount = a->mount, .old = a->path, .new = b->path};
@@ -189,14 +199,12 @@ static int rename_inside(const struct route *a, const struct route *b, unsigned 
         return error;
     int has_to = tree_stat(b->mount, b->path, AT_SYMLINK_NOFOLLOW, &n.to) == 0;
     n.to.st_ino = has_to ? n.to.st_ino : 0;
-    if (flags & RENAME_NOREPLACE && has_to)
-        return EEXIST;
     if (has_to && n.to.st_ino == n.from.st_ino)
-        return 0;
+        return flags & RENAME_NOREPLACE ? EEXIST : 0;
     names_hold(&n);
     error = names_begin(a->mount, &ns);
     if (error == 0)
-        error = tree_end(a->mount->tree, deltafs_namespace_rename(ns, a->path, b->path));
+        error = tree_end(a->mount->tree, rename_entry(ns, a->path, b->path, flags));
     if (error == 0)
         working_folder_renamed(a->mount, a->path, b->path);
     int noted = names_end(&n, error == 0);

@@ -2,8 +2,8 @@
  *
  *     posix_open_files FOLDER PART
  *
- * PART is paths, links, threads, locks, replaced, lost or full. In a mount, all but the last two print what they print
- * in an ordinary folder. */
+ * PART is paths, links, threads, locks, names, replaced, lost or full. In a mount, all but the last two print what they
+ * print in an ordinary folder. */
 #include "tests/posix/say.h"
 
 #include <errno.h>
@@ -17,6 +17,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define RENAMES 100
 
 /* The bytes of a descriptor; zeros are dots. */
 static void say_bytes(const char *label, int fd)
@@ -330,6 +332,29 @@ static void lost(void)
     close(fd);
 }
 
+/* Two processes rename files to the same names, which must not be there: each name is got by one of them. */
+static void rename_both(void)
+{
+    char from[32], to[32];
+    int got = 0;
+
+    for (int i = 0; i < 2 * RENAMES; i++) {
+        snprintf(from, sizeof from, "from%d", i);
+        close(open(from, O_WRONLY | O_CREAT, 0644));
+    }
+    pid_t child = fork();
+    for (int i = 0; i < RENAMES; i++) {
+        snprintf(from, sizeof from, "from%d", child == 0 ? RENAMES + i : i);
+        snprintf(to, sizeof to, "to%d", i);
+        got += renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0;
+    }
+    if (child == 0)
+        exit(got);
+    int status = 0;
+    waitpid(child, &status, 0);
+    say("names", got + WEXITSTATUS(status));
+}
+
 /* Bytes at the end of a file that has no room for all of them. */
 static void full(void)
 {
@@ -364,6 +389,8 @@ int main(int argc, char **argv)
         replaced(), changed();
     else if (strcmp(argv[2], "lost") == 0)
         lost();
+    else if (strcmp(argv[2], "names") == 0)
+        rename_both();
     else if (strcmp(argv[2], "full") == 0)
         full();
     return 0;

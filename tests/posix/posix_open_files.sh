@@ -7,7 +7,7 @@ open_files=$(cd "$top_builddir" && pwd)/posix_open_files
 cd "$work" || exit 99
 
 expect 0 "$deltafs" ns create ns
-for part in paths links threads locks replaced; do
+for part in paths links threads locks names replaced; do
     mkdir "$part"
     expect 0 m mkdir "/mounted/$part"
     "$open_files" "$work/$part" "$part" >wanted || fail "$part: in an ordinary folder"
