@@ -7,6 +7,9 @@
 #include "namespace/list_parts.h"
 #include "namespace/shared.h"
 
+#define READ_SHARE 4                 /* of the memory for names: records that are read ahead of all tables, */
+#define READ_MIN   ((size_t)4 << 20) /* of each at least so many bytes */
+
 /* ---- Records that are kept ---- */
 
 static int keep(deltafs_namespace *ns, struct kept_list *l, uint32_t hash, const void *bytes, size_t size)
@@ -174,7 +177,12 @@ static int add_folder(deltafs_namespace_list *l, struct table *table, struct tab
     int status = error_of_call(iter_open_by_key(reader->dir, key | l->low, key | l->high, table_epochs(table), &s.iter),
                                &l->ns->error);
     status = tables_explain(&l->ns->tables, table, status, &l->ns->error);
-    return add_source(l, &s, status == DELTAFS_OK ? list_next_record(l, &s) : status);
+    if (status == DELTAFS_OK) {
+        size_t share = l->ns->names.room / READ_SHARE / l->ns->tables.count;
+        iter_limit(s.iter, share < READ_MIN ? READ_MIN : share);
+        status = list_next_record(l, &s);
+    }
+    return add_source(l, &s, status);
 }
 
 /* The hash of the first folder in a table from `hash` on; *has: whether there is one. `hash` stays if it is not known:

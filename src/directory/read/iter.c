@@ -88,8 +88,7 @@ int iter_is_last_of_key(const deltafs_iter *i)
 
 void iter_limit(deltafs_iter *i, size_t bytes)
 {
-    if (bytes < i->scan.ordered.limit)
-        i->scan.ordered.limit = bytes;
+    i->scan.ordered.limit = bytes;
 }
 
 int iter_has_damage(const deltafs_iter *i)

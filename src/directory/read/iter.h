@@ -15,7 +15,7 @@ int iter_next_number(deltafs_iter *iter, const struct deltafs_record **record, s
  * iter_open_by_key.
  */
 int iter_is_last_of_key(const deltafs_iter *iter);
-/* Hold about `bytes` of records at a time, if that is less; of an iterator that was just opened. */
+/* Hold about `bytes` of records at a time; of an iterator that was just opened. */
 void iter_limit(deltafs_iter *iter, size_t bytes);
 /* Whether it has met damage so far, which deltafs_iter_next reports at the end. */
 int iter_has_damage(const deltafs_iter *iter);
