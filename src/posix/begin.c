@@ -1,7 +1,6 @@
 #include "posix/begin.h"
 #include <errno.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -64,13 +63,10 @@ static void begin(void)
         handover_take();
 }
 
-void posix_begin(void)
+void posix_begin_now(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    static atomic_int has_begun; /* quicker to look at */
 
-    if (atomic_load_explicit(&has_begun, memory_order_acquire))
-        return;
     pthread_once(&once, begin);
-    atomic_store_explicit(&has_begun, 1, memory_order_release);
+    atomic_store_explicit(&mounts.has_begun, 1, memory_order_release);
 }

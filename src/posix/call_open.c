@@ -41,30 +41,56 @@ static int refuse_folder(struct route *r, int fd, int flags, const void *from)
     return 1;
 }
 
-/* `from` is where the call returns to. */
-static int open_call(int folder, const char *path, int flags, mode_t mode, const void *from)
+static int open_route(const struct route *r, int flags, mode_t mode)
 {
-    int fd, has_last = !(flags & O_NOFOLLOW) && (flags & (O_CREAT | O_EXCL)) != (O_CREAT | O_EXCL);
-    char whole[2 * PATH_MAX];
+    return r->mount ? open_inside(r, flags, mode) : next.openat(r->folder, r->path, flags, mode);
+}
+
+/* Open a path that is not known to be outside of mounts, or that the kernel has been asked for (`is_asked`), and has
+ * failed. */
+static APART int open_path(int folder, const char *path, int flags, mode_t mode, const void *from, int is_asked)
+{
+    int has_last = !(flags & O_NOFOLLOW) && (flags & (O_CREAT | O_EXCL)) != (O_CREAT | O_EXCL);
     struct route r;
+
+    route_find(&r, folder, path);
+    int fd = is_asked ? -1 : open_route(&r, flags, mode);
+    while (fd < 0 ? follow_route(&r, has_last) || (errno == EISDIR && logical_route(&r, has_last, from))
+                  : mounts.has_logical && refuse_folder(&r, fd, flags, from))
+        fd = open_route(&r, flags, mode);
+    if (fd <= STDERR_FILENO)
+        logical_take(fd, from);
+    return fd;
+}
+
+/* Open the file of a mount once more. */
+static APART int open_again(struct file *f, const char *path, int flags, mode_t mode, const void *from)
+{
+    char whole[2 * PATH_MAX];
+
+    if (f->kind == FILE_TREE) {
+        file_path(f, whole, sizeof whole);
+        path = whole;
+    }
+    file_put(f);
+    return open_path(AT_FDCWD, path, flags, mode, from, 0);
+}
+
+/* `from` is where the call returns to. */
+static inline int open_call(int folder, const char *path, int flags, mode_t mode, const void *from)
+{
+    int fd;
 
     posix_begin();
     if (library_is_caller(from))
         return internal_keep(next.openat(folder, path, flags, mode));
     struct file *f = route_descriptor(path);
-    if (f && f->kind == FILE_TREE) {
-        file_path(f, whole, sizeof whole);
-        path = whole;
-    }
-    file_put(f);
-    route_find(&r, folder, path);
-    do
-        fd = r.mount ? open_inside(&r, flags, mode) : next.openat(r.folder, r.path, flags, mode);
-    while (fd < 0 ? follow_route(&r, has_last) || (errno == EISDIR && logical_route(&r, has_last, from))
-                  : mounts.has_logical && refuse_folder(&r, fd, flags, from));
-    if (fd <= STDERR_FILENO)
-        logical_take(fd, from);
-    return fd;
+    if (f)
+        return open_again(f, path, flags, mode, from);
+    int is_outside = !mounts.has_logical && route_is_outside(folder, path);
+    if (is_outside && (fd = next.openat(folder, path, flags, mode)) >= 0)
+        return fd;
+    return open_path(folder, path, flags, mode, from, is_outside);
 }
 
 /* The mode is there only if a file can be created. */
@@ -117,6 +143,8 @@ CALL int close(int fd)
     posix_begin();
     if (internal_is(fd))
         return library_is_caller(__builtin_return_address(0)) ? internal_close(fd) : posix_result(EBADF);
+    if (!file_is_ours(fd) && !placeholder_is(fd))
+        return next.close(fd);
     int error = file_forget(fd);
     int result = placeholder_is(fd) ? posix_result(placeholder_close(fd)) : next.close(fd);
 

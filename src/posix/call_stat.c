@@ -40,22 +40,37 @@ static int stat_kernel(int fd, struct stat *out, const void *from)
     return result;
 }
 
-static int stat_call(int folder, const char *path, struct stat *out, int flags, const void *from)
+static int stat_route(const struct route *r, struct stat *out, int flags)
 {
-    struct route r;
-    int result, has_last = !(flags & AT_SYMLINK_NOFOLLOW);
+    return r->mount ? posix_result(inside_stat(r->mount, r->path, flags, out))
+                    : next.fstatat(r->folder, r->path, out, flags);
+}
 
+/* Of a path that is not known to be outside of mounts, or that the kernel has been asked about (`is_asked`), and has
+ * failed. */
+static APART int stat_path(int folder, const char *path, struct stat *out, int flags, const void *from, int is_asked)
+{
+    int has_last = !(flags & AT_SYMLINK_NOFOLLOW);
+    struct route r;
+
+    route_find(&r, folder, path);
+    int result = is_asked ? -1 : stat_route(&r, out, flags);
+    while (result != 0 ? follow_route(&r, has_last) : is_logical(&r, out->st_mode, flags, from))
+        result = stat_route(&r, out, flags);
+    return result;
+}
+
+static inline int stat_call(int folder, const char *path, struct stat *out, int flags, const void *from)
+{
     posix_begin();
     if ((flags & AT_EMPTY_PATH) && path_is_empty(path) && file_is_ours(folder))
         return posix_result(stat_descriptor(folder, out));
     if ((flags & AT_EMPTY_PATH) && path_is_empty(path) && folder != AT_FDCWD)
         return stat_kernel(folder, out, from);
-    route_find(&r, folder, path);
-    do
-        result = r.mount ? posix_result(inside_stat(r.mount, r.path, flags, out))
-                         : next.fstatat(r.folder, r.path, out, flags);
-    while (result != 0 ? follow_route(&r, has_last) : is_logical(&r, out->st_mode, flags, from));
-    return result;
+    int is_outside = !mounts.has_logical && route_is_outside(folder, path);
+    if (is_outside && next.fstatat(folder, path, out, flags) == 0)
+        return 0;
+    return stat_path(folder, path, out, flags, from, is_outside);
 }
 
 CALL int fstatat(int folder, const char *path, struct stat *out, int flags)

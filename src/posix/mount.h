@@ -6,6 +6,7 @@
 #ifndef DELTAFS_POSIX_MOUNT_H
 #define DELTAFS_POSIX_MOUNT_H
 
+#include <stdatomic.h>
 #include <sys/stat.h>
 #include "posix/posix.h"
 
@@ -26,11 +27,12 @@ struct mount {
 };
 
 #define MOUNTS_MAX 16
-struct mounts {
-    struct mount mount[MOUNTS_MAX + 1]; /* the last one is for logical files */
-    size_t count;
+struct mounts { /* what every call looks at is side by side */
+    atomic_int has_begun;
+    int is_used;     /* something is mounted, or has_logical; 0: this library does nothing */
     int has_logical; /* logical files of the system are shown as files: logical_view.h */
-    int is_used;     /* there is one of both; 0: this library does nothing */
+    size_t count;
+    struct mount mount[MOUNTS_MAX + 1]; /* the last one is for logical files */
 };
 extern struct mounts mounts;
 

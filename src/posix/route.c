@@ -1,6 +1,7 @@
 #include "posix/route.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,15 +10,57 @@
 #include "posix/next.h"
 
 static struct {
-    struct mount *mount; /* NULL: the kernel's */
-    char path[PATH_MAX]; /* within the mount */
-    int is_above;        /* a mount point is below the kernel's, so a path without ".." can lead there */
+    struct mount *mount;           /* NULL: the kernel's */
+    int is_above;                  /* mount points are below the kernel's: */
+    const char *below[MOUNTS_MAX]; /* the rest of each; else NULL */
+    char path[PATH_MAX];           /* within the mount */
 } working;
 
 /* ---- Paths ---- */
 
+/* Bytes that are looked at together. */
+typedef uint8_t some_bytes __attribute__((vector_size(16)));
+
+/* Which of these bytes are a '/' before a '.' or another '/'; the latter two differ in the lowest bit. */
+static inline some_bytes odd_slashes(const char *p)
+{
+    some_bytes here, behind;
+
+    memcpy(&here, p, sizeof here);
+    memcpy(&behind, p + 1, sizeof behind);
+    return (some_bytes)(here == '/') & (some_bytes)((behind | 1) == '/');
+}
+
+static int is_any(some_bytes bytes)
+{
+    uint64_t half[2];
+
+    memcpy(half, &bytes, sizeof bytes);
+    return (half[0] | half[1]) != 0;
+}
+
+/* Whether no name in a path of `n` bytes is empty or begins with a dot, but for one dot in front. Most paths are such,
+ * so this comes before closer looks at where they lead. */
+static int is_plain(const char *path, size_t n)
+{
+    const size_t step = sizeof(some_bytes);
+
+    if (path[0] == '.' && path[1] == '.')
+        return 0;
+    if (n >= step) {
+        some_bytes odd = odd_slashes(path + n - step);
+        for (size_t i = 0; i + step < n; i += step)
+            odd |= odd_slashes(path + i);
+        return !is_any(odd);
+    }
+    for (size_t i = 0; i < n; i++)
+        if (path[i] == '/' && (path[i + 1] | 1) == '/')
+            return 0;
+    return 1;
+}
+
 /* Whether a path has "." or ".." in it: then where it leads takes a closer look. A "." that it begins with does no
- * harm. Most paths have few dots, so they are what is looked for. */
+ * harm. */
 static int has_dots(const char *path)
 {
     for (const char *p = path; (p = strchr(p, '.')); p++) {
@@ -28,7 +71,7 @@ static int has_dots(const char *path)
     return 0;
 }
 
-/* Whether an absolute path without dots begins with a mount point; it may have empty names. */
+/* Whether a path without dots begins with that of a mount point, or the rest of one; it may have empty names. */
 static int begins_with(const char *path, const char *point)
 {
     for (; *point && *path == *point; path++, point++)
@@ -37,14 +80,42 @@ static int begins_with(const char *path, const char *point)
     return !*point && (*path == '/' || !*path);
 }
 
-static int may_be_inside(const char *path)
+/* Whether a plain path begins with one. */
+static inline int begins_plainly(const char *path, size_t n, const char *point, size_t size)
 {
+    return n >= size && path[size - 1] == point[size - 1] && memcmp(path, point, size) == 0 &&
+           (path[size] == '/' || !path[size]);
+}
+
+static int absolute_may_be_inside(const char *path)
+{
+    size_t n = strlen(path);
+    int plain = is_plain(path, n);
+
     while (path[1] == '/')
         path++;
     for (const struct mount *m = mounts.mount, *end = m + mounts.count; m < end; m++)
-        if (m->point[1] == path[1] && begins_with(path, m->point))
+        if (plain ? begins_plainly(path, n, m->point, m->point_size) : begins_with(path, m->point))
             return 1;
-    return has_dots(path);
+    return !plain && has_dots(path);
+}
+
+/* Whether a path that begins at the working directory leads to a mount point below it. */
+static int leads_below(const char *path)
+{
+    while (path[0] == '.' && path[1] == '/')
+        path += 1 + strspn(path + 1, "/");
+    for (size_t i = 0; i < mounts.count; i++)
+        if (working.below[i] && begins_with(path, working.below[i]))
+            return 1;
+    return 0;
+}
+
+static int relative_may_be_inside(const char *path)
+{
+    if (working.mount || (!is_plain(path, strlen(path)) && has_dots(path)))
+        return 1;
+    return working.is_above && leads_below(path);
 }
 
 /* Whether a name in a path is the last one of a mount point: a path that begins at a folder of the system, such as "/",
@@ -71,9 +142,9 @@ int route_is_outside(int folder, const char *path)
     if (mounts.count == 0 || !path)
         return 1;
     if (*path == '/')
-        return !may_be_inside(path);
+        return !absolute_may_be_inside(path);
     if (folder == AT_FDCWD)
-        return !working.mount && !working.is_above && !has_dots(path);
+        return !relative_may_be_inside(path);
     return !file_is_ours(folder) && !names_mount(path);
 }
 
@@ -217,21 +288,19 @@ int route_find(struct route *r, int folder, const char *path)
     return k.mount != NULL;
 }
 
-struct file *route_descriptor(const char *path)
+struct file *route_find_descriptor(const char *path)
 {
     static const char *const standard[] = {"/dev/stdin", "/dev/stdout", "/dev/stderr"};
     char *end;
 
-    if (!mounts.is_used || !path || (strncmp(path, "/dev/", 5) != 0 && strncmp(path, "/proc/self/fd/", 14) != 0))
-        return NULL;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3 && strncmp(path, "/dev/std", 8) == 0; i++)
         if (strcmp(path, standard[i]) == 0)
             return file_get(i);
-    const char *number = path + (path[1] == 'p' ? strlen("/proc/self/fd/") : strlen("/dev/fd/"));
-    if (path[1] == 'd' && strncmp(path, "/dev/fd/", 8) != 0)
+    size_t n = strncmp(path, "/dev/fd/", 8) == 0 ? 8 : strncmp(path, "/proc/self/fd/", 14) == 0 ? 14 : 0;
+    if (n == 0)
         return NULL;
-    long fd = strtol(number, &end, 10);
-    return end > number && !*end && fd < FILES_MAX ? file_get((int)fd) : NULL;
+    long fd = strtol(path + n, &end, 10);
+    return end > path + n && !*end && fd < FILES_MAX ? file_get((int)fd) : NULL;
 }
 
 /* ---- The working directory ---- */
@@ -242,18 +311,20 @@ struct mount *working_folder(const char **within)
     return working.mount;
 }
 
-/* Whether a mount point lies below the kernel's working directory. */
-static int is_above_mounts(void)
+/* Find the mount points that lie below the kernel's working directory. */
+static void find_below(void)
 {
     char here[PATH_MAX];
-    int is = 0;
+    size_t n = next.getcwd(here, sizeof here) ? strlen(here) : sizeof here;
 
-    if (!next.getcwd(here, sizeof here))
-        return 0;
-    size_t n = strcmp(here, "/") == 0 ? 0 : strlen(here);
-    for (size_t i = 0; i < mounts.count; i++)
-        is |= strncmp(mounts.mount[i].point, here, n) == 0 && mounts.mount[i].point[n] == '/';
-    return is;
+    n = n == 1 ? 0 : n; /* "/" */
+    working.is_above = 0;
+    for (size_t i = 0; i < mounts.count; i++) {
+        const struct mount *m = &mounts.mount[i];
+        int is_below = n < m->point_size && memcmp(m->point, here, n) == 0 && m->point[n] == '/';
+        working.below[i] = is_below ? m->point + n + 1 : NULL;
+        working.is_above |= is_below;
+    }
 }
 
 int working_folder_set(struct mount *m, const char *within)
@@ -264,7 +335,7 @@ int working_folder_set(struct mount *m, const char *within)
     if (m)
         memmove(working.path, within, strlen(within) + 1);
     else
-        working.is_above = is_above_mounts();
+        find_below();
     return 0;
 }
 

@@ -31,6 +31,15 @@ for path in //mounted/a/x /mounted//a///x /./mounted/a/./x "$work$up/mounted/a/x
     expect 0 m cat "$path"
     same out wanted "$path"
 done
+for path in mounted/a/x ./mounted/a/x .//mounted//a///x mounted/a/../a/../a/../a/x; do
+    expect 0 m sh -c 'cd / && exec cat "$1"' sh "$path"
+    same out wanted "/ and then $path"
+done
+m sh -c 'cd / && test -e mountedx/a/x' && fail "mountedx is in a mount"
+: >some.file.with.dots
+for path in some.file.with.dots ./some.file.with.dots "$work/some.file.with.dots"; do
+    expect 0 m test -e "$path"
+done
 for path in /mountedx/a/x /mounte/a/x /mounted/../a/x /.mounted/a/x /mounted./a/x mounted/a/x; do
     m test -e "$path" && fail "$path is in a mount"
 done
