@@ -136,6 +136,11 @@ int file_each(int (*fn)(struct file *f, int fd, void *arg), void *arg)
     return first;
 }
 
+int file_is_at(const struct file *f, int fd)
+{
+    return atomic_load(&files.of[fd]) == f;
+}
+
 int file_reopen(int fd, int flags)
 {
     char path[64];

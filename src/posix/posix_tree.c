@@ -261,7 +261,7 @@ static int share(struct file *f, int fd, void *arg)
 {
     (void)arg;
     pthread_mutex_lock(&f->lock);
-    int error = mark_begin(f, fd);
+    int error = file_is_at(f, fd) ? mark_begin(f, fd) : 0;
     pthread_mutex_unlock(&f->lock);
     return error;
 }

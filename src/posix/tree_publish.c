@@ -207,7 +207,7 @@ int file_publish_locked(struct file *f, int fd, void *arg)
     (void)arg;
     if (pthread_mutex_lock(&f->lock) != 0)
         return EDEADLK;
-    int error = file_publish(f, fd);
+    int error = file_is_at(f, fd) ? file_publish(f, fd) : 0;
     pthread_mutex_unlock(&f->lock);
     return error;
 }
