@@ -24,6 +24,7 @@ static int names_add(struct names *n, const char *name, ino_t inode, mode_t mode
     }
     struct dirent *e = (void *)((char *)n->entry + n->size);
     n->size += size;
+    memset(e, 0, size);
     e->d_ino = inode;
     e->d_off = (off_t)n->size;
     e->d_reclen = (unsigned short)size;
@@ -111,9 +112,10 @@ int names_read(const struct file *folder, struct names *out)
 /* Programs seek to what they like, so this looks whether an entry can begin there. */
 const struct dirent *names_next(struct names *n)
 {
+    const size_t head = offsetof(struct dirent, d_name);
     const struct dirent *e = (const void *)((const char *)n->entry + n->at);
 
-    if (n->at >= n->size || n->at % _Alignof(struct dirent) != 0)
+    if (n->size < head || n->at > n->size - head || n->at % _Alignof(struct dirent) != 0)
         return NULL;
     if (e->d_reclen == 0 || e->d_reclen > sizeof *e || (size_t)e->d_off != n->at + e->d_reclen ||
         e->d_off > (off_t)n->size)
