@@ -120,7 +120,7 @@ static ssize_t write_inside(struct file *f, int fd, const void *bytes, size_t si
     ssize_t put;
 
     pthread_mutex_lock(&f->lock);
-    if (f->descriptors == 0 || f->kind == FILE_FOLDER || (f->flags & O_ACCMODE) == O_RDONLY || (f->flags & O_PATH))
+    if (!file_is_at(f, fd) || f->kind == FILE_FOLDER || (f->flags & O_ACCMODE) == O_RDONLY || (f->flags & O_PATH))
         put = posix_result(EBADF);
     else if (f->kind == FILE_PARTICLE)
         put = particles_write(f, fd, bytes, size, at);
@@ -343,7 +343,7 @@ static int truncate_inside(struct file *f, int fd, off_t size)
     int result;
 
     pthread_mutex_lock(&f->lock);
-    if (f->descriptors == 0)
+    if (!file_is_at(f, fd))
         result = posix_result(EBADF);
     else if (f->kind == FILE_PARTICLE)
         result = posix_result(particles_truncate(f, size));

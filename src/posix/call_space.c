@@ -61,7 +61,7 @@ static int allocate(struct file *f, int fd, int mode, off_t from, off_t size)
 static int allocate_inside(struct file *f, int fd, int mode, off_t from, off_t size)
 {
     pthread_mutex_lock(&f->lock);
-    int error = f->descriptors == 0 ? EBADF : allocate(f, fd, mode, from, size);
+    int error = !file_is_at(f, fd) ? EBADF : allocate(f, fd, mode, from, size);
     pthread_mutex_unlock(&f->lock);
     file_put(f);
     return error;

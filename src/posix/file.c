@@ -112,6 +112,8 @@ int file_forget(int fd)
 
     if (f && f->close && (is_last || f->mappings > 0))
         error = f->close(f, fd);
+    else if (f && pthread_mutex_lock(&f->lock) == 0) /* another thread may be using the descriptor */
+        pthread_mutex_unlock(&f->lock);
     file_put(f);
     return error;
 }
