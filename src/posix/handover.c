@@ -258,7 +258,9 @@ static void find_library(void)
 
     dladdr((void *)&kept, &here);
     int is_whole = *here.dli_fname == '/' || !next.getcwd(folder, sizeof folder);
-    snprintf(kept.library, sizeof kept.library, "%s%s%s", folder, is_whole ? "" : "/", here.dli_fname);
+    int n = snprintf(kept.library, sizeof kept.library, "%s%s%s", folder, is_whole ? "" : "/", here.dli_fname);
+    if (n < 0 || (size_t)n >= sizeof kept.library)
+        *kept.library = '\0';
 }
 
 /* Whether LD_PRELOAD has this library. */
