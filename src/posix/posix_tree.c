@@ -121,7 +121,8 @@ static int tree_look(struct tree *t, int is_change)
         tree_close_readers(t, 0); /* what is open keeps the state that it was opened with */
         status = deltafs_namespace_refresh(t->ns);
     }
-    t->changes = changes;
+    if (status == DELTAFS_OK) /* otherwise it is refreshed at the next look */
+        t->changes = changes;
     return status;
 }
 
