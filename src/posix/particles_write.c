@@ -223,6 +223,7 @@ static struct record *record_create(struct mount *m)
                             .mount = m,
                             .path = r->path,
                             .cut = UINT64_MAX,
+                            .lock_fd = -1,
                             .close = record_end,
                             .release = record_release,
                             .record = r};
