@@ -5,6 +5,7 @@
 #include <sys/sendfile.h>
 #include <sys/uio.h>
 #include "posix/begin.h"
+#include "posix/locks.h"
 #include "posix/logical_view.h"
 #include "posix/mark.h"
 #include "posix/next.h"
@@ -33,7 +34,7 @@ static ssize_t read_inside(struct file *f, int fd, void *bytes, size_t size, off
 {
     ssize_t got;
 
-    pthread_mutex_lock(&f->lock);
+    lock_take(&f->lock);
     if (at == AT_OFFSET)
         mark_before_seek(f, fd);
     if (f->kind == FILE_FOLDER)
@@ -46,7 +47,7 @@ static ssize_t read_inside(struct file *f, int fd, void *bytes, size_t size, off
         got = read_some(f, fd, bytes, size, at);
     if (at == AT_OFFSET)
         mark_after_seek(f, fd);
-    pthread_mutex_unlock(&f->lock);
+    lock_give(&f->lock);
     file_put(f);
     return got;
 }
@@ -119,14 +120,14 @@ static ssize_t write_inside(struct file *f, int fd, const void *bytes, size_t si
 {
     ssize_t put;
 
-    pthread_mutex_lock(&f->lock);
+    lock_take(&f->lock);
     if (!file_is_at(f, fd) || f->kind == FILE_FOLDER || (f->flags & O_ACCMODE) == O_RDONLY || (f->flags & O_PATH))
         put = posix_result(EBADF);
     else if (f->kind == FILE_PARTICLE)
         put = particles_write(f, fd, bytes, size, at);
     else
         put = write_bytes(f, fd, bytes, size, at);
-    pthread_mutex_unlock(&f->lock);
+    lock_give(&f->lock);
     file_put(f);
     return put;
 }
@@ -298,13 +299,13 @@ static off_t seek_inside(struct file *f, int fd, off_t offset, int whence)
     off_t at;
 
     if (f->kind == FILE_PARTICLE && f->record) {
-        pthread_mutex_lock(&f->lock);
+        lock_take(&f->lock);
         at = particles_seek(f, fd, offset, whence);
-        pthread_mutex_unlock(&f->lock);
+        lock_give(&f->lock);
         file_put(f);
         return at;
     }
-    pthread_mutex_lock(&f->lock);
+    lock_take(&f->lock);
     mark_before_seek(f, fd);
     /* A memfd that has not all has holes that the file has not. */
     if ((whence == SEEK_DATA || whence == SEEK_HOLE) && f->kind == FILE_TREE && !f->has_all) {
@@ -318,7 +319,7 @@ static off_t seek_inside(struct file *f, int fd, off_t offset, int whence)
     }
     if (at >= 0)
         mark_after_seek(f, fd);
-    pthread_mutex_unlock(&f->lock);
+    lock_give(&f->lock);
     file_put(f);
     return at;
 }
@@ -342,7 +343,7 @@ static int truncate_inside(struct file *f, int fd, off_t size)
 {
     int result;
 
-    pthread_mutex_lock(&f->lock);
+    lock_take(&f->lock);
     if (!file_is_at(f, fd))
         result = posix_result(EBADF);
     else if (f->kind == FILE_PARTICLE)
@@ -353,7 +354,7 @@ static int truncate_inside(struct file *f, int fd, off_t size)
         result = next.ftruncate(fd, size);
     if (result == 0 && f->kind == FILE_TREE)
         result = posix_result(file_note_truncated(f, fd, (uint64_t)size));
-    pthread_mutex_unlock(&f->lock);
+    lock_give(&f->lock);
     file_put(f);
     return result;
 }
@@ -370,9 +371,9 @@ CALL_ALIAS(ftruncate64, ftruncate);
 
 static int sync_inside(struct file *f, int fd)
 {
-    pthread_mutex_lock(&f->lock);
+    lock_take(&f->lock);
     int error = f->mount->kind == MOUNT_PARTICLES ? particles_sync(f) : file_sync(f, fd);
-    pthread_mutex_unlock(&f->lock);
+    lock_give(&f->lock);
     file_put(f);
     return posix_result(error);
 }

@@ -10,6 +10,7 @@
 #include "posix/begin.h"
 #include "posix/follow.h"
 #include "posix/folder_names.h"
+#include "posix/locks.h"
 #include "posix/logical_view.h"
 #include "posix/next.h"
 #include "posix/particles.h"
@@ -117,9 +118,9 @@ CALL int dirfd(DIR *d)
 
 static int list_folder(struct file *f, struct names *out)
 {
-    pthread_mutex_lock(&f->lock);
+    lock_take(&f->lock);
     int error = names_read(f, out);
-    pthread_mutex_unlock(&f->lock);
+    lock_give(&f->lock);
     return error;
 }
 
@@ -139,13 +140,13 @@ static int stream_next(struct stream *s, struct dirent *room, struct dirent **ou
 {
     const struct dirent *e = NULL;
 
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     int error = stream_list(s);
     if (error == 0)
         e = names_next(&s->names);
     if (e)
         memcpy(room, e, e->d_reclen);
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
     *out = e ? room : NULL;
     return error;
 }
@@ -210,10 +211,10 @@ CALL void rewinddir(DIR *d)
         next.rewinddir(d);
         return;
     }
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     names_fini(&s->names);
     s->has_names = 0;
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
 }
 
 CALL long telldir(DIR *d)
@@ -231,10 +232,10 @@ CALL void seekdir(DIR *d, long at)
         next.seekdir(d, at);
         return;
     }
-    pthread_mutex_lock(&s->lock);
+    lock_take(&s->lock);
     if (stream_list(s) == 0)
         s->names.at = at >= 0 && (size_t)at <= s->names.size ? (size_t)at : s->names.size;
-    pthread_mutex_unlock(&s->lock);
+    lock_give(&s->lock);
 }
 
 /* The entries are listed at the beginning, and the offset of the descriptor is that in them. */
@@ -278,9 +279,9 @@ CALL ssize_t getdents64(int fd, void *bytes, size_t room)
     struct file *f = file_get(fd);
     if (!f)
         return next.getdents64(fd, bytes, room);
-    pthread_mutex_lock(&f->lock);
+    lock_take(&f->lock);
     ssize_t size = read_entries(f, fd, bytes, room);
-    pthread_mutex_unlock(&f->lock);
+    lock_give(&f->lock);
     file_put(f);
     return size;
 }

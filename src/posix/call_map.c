@@ -135,15 +135,15 @@ static int note_mapping(struct file *f, int fd, struct mapping mapping)
         return error;
     }
     *m = mapping;
-    pthread_mutex_lock(&f->lock);
+    lock_take(&f->lock);
     f->mappings++;
     if (m->is_written)
         note_written(f, m->at, m->size);
-    pthread_mutex_unlock(&f->lock);
-    pthread_mutex_lock(&mappings.lock);
+    lock_give(&f->lock);
+    lock_take(&mappings.lock);
     m->next = mappings.first;
     mappings.first = m;
-    pthread_mutex_unlock(&mappings.lock);
+    lock_give(&mappings.lock);
     return 0;
 }
 
@@ -168,9 +168,9 @@ static void *map(struct file *f, int fd, void *at, size_t size, int access, int 
 
 static void *map_inside(struct file *f, int fd, void *at, size_t size, int access, int flags, off_t offset)
 {
-    pthread_mutex_lock(&f->lock);
+    lock_take(&f->lock);
     void *mapped = map(f, fd, at, size, access, flags, offset);
-    pthread_mutex_unlock(&f->lock);
+    lock_give(&f->lock);
     return mapped;
 }
 
@@ -204,7 +204,7 @@ static struct file *note_access(const char *from, size_t size, struct mapping *o
 {
     struct file *f = NULL;
 
-    pthread_mutex_lock(&mappings.lock);
+    lock_take(&mappings.lock);
     for (struct mapping *m = mappings.first; m && !f; m = m->next) {
         if (m->is_written || m->from >= from + size || from >= m->from + m->size)
             continue;
@@ -212,7 +212,7 @@ static struct file *note_access(const char *from, size_t size, struct mapping *o
         *out = *m;
         f = file_get(m->fd);
     }
-    pthread_mutex_unlock(&mappings.lock);
+    lock_give(&mappings.lock);
     return f;
 }
 
@@ -222,9 +222,9 @@ CALL int mprotect(void *from, size_t size, int access)
     struct mapping m;
 
     for (struct file *f; result == 0 && (access & PROT_WRITE) && has_mappings() && (f = note_access(from, size, &m));) {
-        pthread_mutex_lock(&f->lock);
+        lock_take(&f->lock);
         note_written(f, m.at, m.size);
-        pthread_mutex_unlock(&f->lock);
+        lock_give(&f->lock);
         file_put(f);
     }
     return result;
@@ -237,7 +237,7 @@ static struct mapping *take_within(const char *from, size_t size)
 {
     struct mapping *m = NULL, *before = NULL;
 
-    pthread_mutex_lock(&mappings.lock);
+    lock_take(&mappings.lock);
     for (m = mappings.first;
          m && !(m->from >= from && m->size <= size && m->from - from <= (ptrdiff_t)(size - m->size)); m = m->next)
         before = m;
@@ -245,14 +245,14 @@ static struct mapping *take_within(const char *from, size_t size)
         before->next = m->next;
     else if (m)
         mappings.first = m->next;
-    pthread_mutex_unlock(&mappings.lock);
+    lock_give(&mappings.lock);
     return m;
 }
 
 /* Mappings of which only the begin or the end lies in a range. */
 static void trim(char *from, size_t size)
 {
-    pthread_mutex_lock(&mappings.lock);
+    lock_take(&mappings.lock);
     for (struct mapping *m = mappings.first; m; m = m->next) {
         char *end = m->from + m->size, *until = from + size;
         if (from <= m->from && m->from < until) {
@@ -263,7 +263,7 @@ static void trim(char *from, size_t size)
             m->size = (size_t)(from - m->from);
         }
     }
-    pthread_mutex_unlock(&mappings.lock);
+    lock_give(&mappings.lock);
 }
 
 /* What it has is published, and its descriptor is closed. */
@@ -273,12 +273,12 @@ static int end_mapping(const struct mapping *m)
     int error = 0;
 
     if (f) {
-        pthread_mutex_lock(&f->lock);
+        lock_take(&f->lock);
         error = file_publish(f, m->fd);
         f->mappings--;
         if (f->mappings == 0)
             f->mapped = (struct span){0, 0};
-        pthread_mutex_unlock(&f->lock);
+        lock_give(&f->lock);
     }
     file_put(f);
     int closed = file_forget(m->fd);
@@ -314,7 +314,7 @@ CALL int munmap(void *from, size_t size)
 /* A mapping is at another place now, with another size. */
 static void note_moved(const char *from, char *to, size_t size)
 {
-    pthread_mutex_lock(&mappings.lock);
+    lock_take(&mappings.lock);
     struct mapping *m = mappings.first;
     while (m && m->from != from)
         m = m->next;
@@ -324,11 +324,11 @@ static void note_moved(const char *from, char *to, size_t size)
         m->from = to;
         m->size = size;
     }
-    pthread_mutex_unlock(&mappings.lock);
+    lock_give(&mappings.lock);
     if (f) {
-        pthread_mutex_lock(&f->lock);
+        lock_take(&f->lock);
         f->mapped.to += grown;
-        pthread_mutex_unlock(&f->lock);
+        lock_give(&f->lock);
     }
     file_put(f);
 }
@@ -355,10 +355,10 @@ static int descriptor_at(const char *at)
 {
     int fd = -1;
 
-    pthread_mutex_lock(&mappings.lock);
+    lock_take(&mappings.lock);
     for (const struct mapping *m = mappings.first; m && fd < 0; m = m->next)
         fd = at >= m->from && at < m->from + m->size ? m->fd : -1;
-    pthread_mutex_unlock(&mappings.lock);
+    lock_give(&mappings.lock);
     return fd;
 }
 
@@ -369,9 +369,9 @@ CALL int msync(void *from, size_t size, int flags)
 
     if (!f)
         return (int)kernel()(SYS_msync, from, size, flags);
-    pthread_mutex_lock(&f->lock);
+    lock_take(&f->lock);
     int error = flags & MS_SYNC ? file_sync(f, fd) : file_publish(f, fd);
-    pthread_mutex_unlock(&f->lock);
+    lock_give(&f->lock);
     file_put(f);
     return posix_result(error);
 }

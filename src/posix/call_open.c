@@ -8,6 +8,7 @@
 #include "posix/follow.h"
 #include "posix/internal.h"
 #include "posix/library.h"
+#include "posix/locks.h"
 #include "posix/logical_view.h"
 #include "posix/mark.h"
 #include "posix/next.h"
@@ -159,9 +160,9 @@ static int share_standard(struct file *f, int fd)
 {
     if (fd > STDERR_FILENO)
         return 0;
-    pthread_mutex_lock(&f->lock);
+    lock_take(&f->lock);
     int error = mark_begin(f, fd);
-    pthread_mutex_unlock(&f->lock);
+    lock_give(&f->lock);
     return error;
 }
 
@@ -229,7 +230,7 @@ static int set_flags(struct file *f, int fd, void *argument)
 {
     int flags = (int)(intptr_t)argument, error = 0;
 
-    pthread_mutex_lock(&f->lock);
+    lock_take(&f->lock);
     int is_other = (f->flags ^ flags) & O_APPEND;
     if (is_other && f->mount->kind == MOUNT_NAMESPACE)
         error = file_publish(f, fd);
@@ -239,7 +240,7 @@ static int set_flags(struct file *f, int fd, void *argument)
         f->flags ^= O_APPEND;
         error = mark_set_at_end(f, fd);
     }
-    pthread_mutex_unlock(&f->lock);
+    lock_give(&f->lock);
     return posix_result(error);
 }
 

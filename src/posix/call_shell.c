@@ -41,22 +41,22 @@ static void ignore_signals(void)
 {
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
 
-    pthread_mutex_lock(&running.lock);
+    lock_take(&running.lock);
     if (running.commands++ == 0) {
         sigaction(SIGINT, &ignore, &running.interrupt);
         sigaction(SIGQUIT, &ignore, &running.quit);
     }
-    pthread_mutex_unlock(&running.lock);
+    lock_give(&running.lock);
 }
 
 static void restore_signals(void)
 {
-    pthread_mutex_lock(&running.lock);
+    lock_take(&running.lock);
     if (--running.commands == 0) {
         sigaction(SIGINT, &running.interrupt, NULL);
         sigaction(SIGQUIT, &running.quit, NULL);
     }
-    pthread_mutex_unlock(&running.lock);
+    lock_give(&running.lock);
 }
 
 /* Run a command; its signals are those that this process has set. */
@@ -152,24 +152,24 @@ CALL FILE *popen(const char *command, const char *mode)
         errno = error;
         return NULL;
     }
-    pthread_mutex_lock(&streams.lock);
+    lock_take(&streams.lock);
     s->next = streams.first;
     streams.first = s;
-    pthread_mutex_unlock(&streams.lock);
+    lock_give(&streams.lock);
     return s->file;
 }
 
 /* Take a stream out of the list; NULL: it is none of popen above. */
 static struct stream *stream_take(const FILE *file)
 {
-    pthread_mutex_lock(&streams.lock);
+    lock_take(&streams.lock);
     struct stream **s = &streams.first;
     while (*s && (*s)->file != file)
         s = &(*s)->next;
     struct stream *found = *s;
     if (found)
         *s = found->next;
-    pthread_mutex_unlock(&streams.lock);
+    lock_give(&streams.lock);
     return found;
 }
 

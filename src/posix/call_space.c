@@ -3,6 +3,7 @@
 #include <sys/file.h>
 #include "posix/begin.h"
 #include "posix/file_lock.h"
+#include "posix/locks.h"
 #include "posix/next.h"
 #include "posix/posix_tree.h"
 
@@ -60,9 +61,9 @@ static int allocate(struct file *f, int fd, int mode, off_t from, off_t size)
 
 static int allocate_inside(struct file *f, int fd, int mode, off_t from, off_t size)
 {
-    pthread_mutex_lock(&f->lock);
+    lock_take(&f->lock);
     int error = !file_is_at(f, fd) ? EBADF : allocate(f, fd, mode, from, size);
-    pthread_mutex_unlock(&f->lock);
+    lock_give(&f->lock);
     file_put(f);
     return error;
 }

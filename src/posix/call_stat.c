@@ -8,6 +8,7 @@
 #include <utime.h>
 #include "posix/begin.h"
 #include "posix/follow.h"
+#include "posix/locks.h"
 #include "posix/logical_view.h"
 #include "posix/next.h"
 #include "posix/particles.h"
@@ -299,7 +300,7 @@ static int set_descriptor(int fd, const struct deltafs_namespace_attributes *a)
 
     if (!f)
         return EBADF;
-    pthread_mutex_lock(&f->lock);
+    lock_take(&f->lock);
     r.path = f->path;
     int error = f->kind == FILE_PARTICLE ? 0 : f->mount->kind != MOUNT_PARTICLES ? file_publish(f, fd) : EPERM;
     if (error == 0 && f->kind != FILE_PARTICLE && !f->is_removed)
@@ -307,7 +308,7 @@ static int set_descriptor(int fd, const struct deltafs_namespace_attributes *a)
     if (error == 0 && f->mount->kind != MOUNT_PARTICLES && inside_stat(f->mount, f->path, 0, &now) == 0 &&
         now.st_ino == f->st.st_ino)
         f->st = now;
-    pthread_mutex_unlock(&f->lock);
+    lock_give(&f->lock);
     file_put(f);
     return error;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "posix/begin.h"
+#include "posix/locks.h"
 #include "posix/logical_view.h"
 #include "posix/mark.h"
 #include "posix/next.h"
@@ -266,9 +267,9 @@ static int replace_descriptor(int fd, int of_stream, int flags)
     int error = 0;
 
     if (f) {
-        pthread_mutex_lock(&f->lock);
+        lock_take(&f->lock);
         error = make_plain(f, fd, flags);
-        pthread_mutex_unlock(&f->lock);
+        lock_give(&f->lock);
     }
     file_put(f);
     return error == 0 ? dup3(fd, of_stream, flags & O_CLOEXEC) : posix_result(error);

@@ -36,9 +36,9 @@ int file_create(enum file_kind kind, struct mount *m, char *path, int flags, str
 
 int file_path(struct file *f, char *out, size_t room)
 {
-    pthread_mutex_lock(&f->lock);
+    lock_take(&f->lock);
     int n = snprintf(out, room, "%s%s", f->mount->point, f->path);
-    pthread_mutex_unlock(&f->lock);
+    lock_give(&f->lock);
     return n;
 }
 
@@ -70,14 +70,14 @@ int file_set(struct file *f, int fd)
 {
     if (fd < 0 || fd >= FILES_MAX)
         return EMFILE;
-    pthread_mutex_lock(&files.lock);
+    lock_take(&files.lock);
     atomic_fetch_add(&f->users, 1);
     f->descriptors++;
     struct file *before = atomic_exchange(&files.of[fd], f);
     if (before) /* it was closed without this library */
         before->descriptors--;
     files.end = fd >= files.end ? fd + 1 : files.end;
-    pthread_mutex_unlock(&files.lock);
+    lock_give(&files.lock);
     file_put(before);
     return 0;
 }
@@ -86,11 +86,11 @@ struct file *file_get(int fd)
 {
     if (!file_is_ours(fd))
         return NULL;
-    pthread_mutex_lock(&files.lock);
+    lock_take(&files.lock);
     struct file *f = atomic_load(&files.of[fd]);
     if (f)
         atomic_fetch_add(&f->users, 1);
-    pthread_mutex_unlock(&files.lock);
+    lock_give(&files.lock);
     return f;
 }
 
@@ -98,10 +98,10 @@ struct file *file_clear(int fd, int *is_last)
 {
     if (!file_is_ours(fd))
         return NULL;
-    pthread_mutex_lock(&files.lock);
+    lock_take(&files.lock);
     struct file *f = atomic_exchange(&files.of[fd], NULL);
     *is_last = f && --f->descriptors == 0;
-    pthread_mutex_unlock(&files.lock);
+    lock_give(&files.lock);
     return f;
 }
 
@@ -112,8 +112,8 @@ int file_forget(int fd)
 
     if (f && f->close && (is_last || f->mappings > 0))
         error = f->close(f, fd);
-    else if (f && pthread_mutex_lock(&f->lock) == 0) /* another thread may be using the descriptor */
-        pthread_mutex_unlock(&f->lock);
+    else if (f && lock_try(&f->lock) == 0) /* another thread may be using the descriptor */
+        lock_give(&f->lock);
     file_put(f);
     return error;
 }
@@ -161,7 +161,7 @@ static int hold_file(struct file *f, int fd, void *mount)
     (void)fd;
     if (f->is_held || (mount && f->mount != mount))
         return 0;
-    pthread_mutex_lock(&f->lock);
+    lock_take(&f->lock);
     atomic_fetch_add(&f->users, 1);
     f->is_held = 1;
     f->held = first_held;
@@ -181,7 +181,7 @@ static int free_lock(struct file *f, int fd, void *arg)
 
 void files_hold(const struct mount *m)
 {
-    pthread_mutex_lock(&holding);
+    lock_take(&holding);
     file_each(hold_file, (void *)m);
 }
 
@@ -203,7 +203,7 @@ void files_let_go(void)
 
 void files_hold_table(void)
 {
-    pthread_mutex_lock(&files.lock);
+    lock_take(&files.lock);
 }
 
 void files_release_table(int is_child)

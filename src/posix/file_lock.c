@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <sys/file.h>
 #include "posix/internal.h"
+#include "posix/locks.h"
 #include "posix/next.h"
 #include "posix/posix_tree.h"
 
@@ -34,9 +35,9 @@ void file_lock_share(struct file *f, int fd)
 static int share(struct file *f, int fd, void *unused)
 {
     (void)unused;
-    pthread_mutex_lock(&f->lock);
+    lock_take(&f->lock);
     file_lock_share(f, fd);
-    pthread_mutex_unlock(&f->lock);
+    lock_give(&f->lock);
     return 0;
 }
 
@@ -66,20 +67,20 @@ void file_lock_take(struct file *f, const struct handed_lock *h)
 /* Get ready to lock or unlock: others see what was written until now. But what is in a mapping may be old. */
 static int prepare(struct file *f, int fd, short type)
 {
-    pthread_mutex_lock(&f->lock);
+    lock_take(&f->lock);
     int error = type == F_UNLCK || f->mappings == 0 ? file_publish(f, fd) : 0;
     if (error == 0)
         error = open_lock(f);
-    pthread_mutex_unlock(&f->lock);
+    lock_give(&f->lock);
     return error;
 }
 
 /* Have what those have written that had the lock before. */
 static int refresh(struct file *f, int fd)
 {
-    pthread_mutex_lock(&f->lock);
+    lock_take(&f->lock);
     int error = file_refresh(f, fd);
-    pthread_mutex_unlock(&f->lock);
+    lock_give(&f->lock);
     return error;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/sysinfo.h>
 #include "posix/file_lock.h"
+#include "posix/locks.h"
 #include "posix/mark.h"
 #include "posix/next.h"
 #include "posix/particles.h"
@@ -152,9 +153,9 @@ static int hand_file(struct file *f, int fd, void *handing)
 
     if (!is_inherited(f, fd) || next.fstat(fd, &now) != 0)
         return 0;
-    pthread_mutex_lock(&f->lock);
+    lock_take(&f->lock);
     int error = hand_held(f, fd, &now, handing);
-    pthread_mutex_unlock(&f->lock);
+    lock_give(&f->lock);
     return error;
 }
 

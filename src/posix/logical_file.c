@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include "posix/locks.h"
 #include "posix/logical_view.h"
 #include "posix/mark.h"
 #include "posix/next.h"
@@ -139,10 +140,10 @@ int logical_sync(const char *path)
 
 int logical_close(struct file *f, int fd)
 {
-    pthread_mutex_lock(&f->lock);
+    lock_take(&f->lock);
     int error = file_publish(f, fd);
     end_reading(f);
-    pthread_mutex_unlock(&f->lock);
+    lock_give(&f->lock);
     return error;
 }
 

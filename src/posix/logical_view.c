@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "posix/handover.h"
+#include "posix/locks.h"
 #include "posix/next.h"
 #include "posix/posix_tree.h"
 #include "posix/tree_parts.h"
@@ -144,9 +145,9 @@ void logical_take_input(void)
 
     if (!f)
         return;
-    pthread_mutex_lock(&f->lock);
+    lock_take(&f->lock);
     int error = handover_load_input(f, STDIN_FILENO, f->st.st_size);
-    pthread_mutex_unlock(&f->lock);
+    lock_give(&f->lock);
     file_put(f);
     if (error != 0) { /* what is read then is an error, and not other bytes */
         file_forget(STDIN_FILENO);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "posix/file.h"
 #include "posix/follow.h"
+#include "posix/locks.h"
 #include "posix/posix_tree.h"
 
 static int is_file(const struct file *f, const struct stat *st)
@@ -56,9 +57,9 @@ static int resolve_path(struct file *f, int fd, void *mount)
     (void)fd;
     if (f->mount != mount || f->is_resolved || f->is_removed || (f->flags & O_PATH && f->flags & O_NOFOLLOW))
         return 0;
-    pthread_mutex_lock(&f->lock);
+    lock_take(&f->lock);
     resolve(f);
-    pthread_mutex_unlock(&f->lock);
+    lock_give(&f->lock);
     return 0;
 }
 
@@ -69,9 +70,9 @@ static int keep_bytes(struct file *f, int fd, void *stat)
 
     if (!is_file(f, stat) || f->has_all)
         return 0;
-    pthread_mutex_lock(&f->lock);
+    lock_take(&f->lock);
     file_read_at(f, fd, &byte, 1, 0);
-    pthread_mutex_unlock(&f->lock);
+    lock_give(&f->lock);
     return 0;
 }
 
@@ -113,11 +114,11 @@ static int note_renamed(struct file *f, int fd, void *renaming)
     if (asprintf(&path, "%s%s", n->new, f->path + old) < 0)
         return ENOMEM;
     if (!f->is_held)
-        pthread_mutex_lock(&f->lock);
+        lock_take(&f->lock);
     free(f->path);
     f->path = path;
     if (!f->is_held)
-        pthread_mutex_unlock(&f->lock);
+        lock_give(&f->lock);
     return 0;
 }
 

@@ -98,9 +98,9 @@ static void each_particles(void (*fn)(struct particles *p))
 
 static void hold(struct particles *p)
 {
-    pthread_mutex_lock(&p->epoch_lock);
-    pthread_mutex_lock(&p->read_lock);
-    pthread_mutex_lock(&p->lock);
+    lock_take(&p->epoch_lock);
+    lock_take(&p->read_lock);
+    lock_take(&p->lock);
 }
 
 static void release(struct particles *p, int is_child)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "posix/locks.h"
 #include "posix/posix_job.h"
 #include "posix/next.h"
 #include "posix/particles.h"
@@ -203,9 +204,9 @@ static int end_taken(struct ending *e)
     if (has_records)
         error = refusal != 0 ? refusal : put_all(e);
     if (error != 0 && e->spool) {
-        pthread_mutex_lock(&p->lock);
+        lock_take(&p->lock);
         p->lost_before += spool_count(e->spool);
-        pthread_mutex_unlock(&p->lock);
+        lock_give(&p->lock);
     }
     spool_destroy(e->spool);
     int unsynced = note_durable(p, has_records && error == 0, e->is_synced);
@@ -216,13 +217,15 @@ static int end_epoch(struct particles *p, const struct label *folder, int is_syn
 {
     struct ending e = {.p = p, .is_synced = is_synced || getenv("DELTAFS_POSIX_SYNC")};
 
-    if (pthread_mutex_lock(&p->epoch_lock) != 0)
+    if (lock_try(&p->epoch_lock) != 0)
         return EDEADLK;
-    pthread_mutex_lock(&p->lock);
-    int ends = take_epoch(p, folder, &e);
-    pthread_mutex_unlock(&p->lock);
-    int error = ends ? end_taken(&e) : 0;
-    pthread_mutex_unlock(&p->epoch_lock);
+    int error = lock_try(&p->lock);
+    if (error == 0) {
+        int ends = take_epoch(p, folder, &e);
+        lock_give(&p->lock);
+        error = ends ? end_taken(&e) : 0;
+    }
+    lock_give(&p->epoch_lock);
     return error;
 }
 

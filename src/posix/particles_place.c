@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "posix/locks.h"
 #include "posix/particles.h"
 #include "posix/particles_parts.h"
 
@@ -90,9 +91,9 @@ static int place_particle(struct particles *p, const char *name, size_t size, st
     if (size > PARTICLE_NAME_MAX)
         return ENAMETOOLONG;
     if (!atomic_load_explicit(&p->is_known, memory_order_acquire)) {
-        pthread_mutex_lock(&p->lock);
+        lock_take(&p->lock);
         int error = particles_know(p);
-        pthread_mutex_unlock(&p->lock);
+        lock_give(&p->lock);
         if (error != 0)
             return error;
     }

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
+#include "posix/locks.h"
 #include "posix/next.h"
 #include "posix/particles.h"
 #include "posix/particles_parts.h"
@@ -25,7 +26,7 @@ static int reader_open(struct particles *p)
 
 int particles_reader_begin(struct particles *p, deltafs_dir **out)
 {
-    pthread_mutex_lock(&p->read_lock);
+    lock_take(&p->read_lock);
     int status = p->reader ? deltafs_refresh(p->reader) : reader_open(p);
     if (status != DELTAFS_OK && p->reader) { /* another directory may be there now */
         deltafs_close(p->reader);
@@ -34,13 +35,13 @@ int particles_reader_begin(struct particles *p, deltafs_dir **out)
     *out = p->reader;
     if (status == DELTAFS_OK)
         return 0;
-    pthread_mutex_unlock(&p->read_lock);
+    lock_give(&p->read_lock);
     return status == DELTAFS_ERR_NOT_FOUND ? ENOENT : particles_failed(status);
 }
 
 void particles_reader_end(struct particles *p)
 {
-    pthread_mutex_unlock(&p->read_lock);
+    lock_give(&p->read_lock);
 }
 
 const struct deltafs_range *place_range(const struct place *at, struct deltafs_range *room)

@@ -76,9 +76,9 @@ int particles_note_copy(struct file *f, int from, int to)
 
     if (f->kind != FILE_PARTICLE || !r)
         return 0;
-    pthread_mutex_lock(&f->lock);
+    lock_take(&f->lock);
     int error = r->owner == 0 ? record_share(r, from, to) : 0;
-    pthread_mutex_unlock(&f->lock);
+    lock_give(&f->lock);
     return error;
 }
 
@@ -175,22 +175,22 @@ static int record_end(struct file *f, int fd)
     struct particles *p = f->mount->particles;
     int error = 0;
 
-    if (pthread_mutex_lock(&f->lock) != 0)
+    if (lock_try(&f->lock) != 0)
         return EDEADLK;
     if (r->owner != 0)
         record_collect(r, fd);
     if (r->size > 0 && r->error == 0 && r->place.kind == PLACE_FOLDER) /* it was handed over */
         r->error = place_find(p, r->path, &r->place);
     if (r->size > 0 || r->error != 0) {
-        pthread_mutex_lock(&p->lock);
+        lock_take(&p->lock);
         error = store(p, r);
         p->lost += error != 0;
         p->error = p->error != 0 ? p->error : error;
-        pthread_mutex_unlock(&p->lock);
+        lock_give(&p->lock);
     }
     r->size = 0;
     r->error = 0;
-    pthread_mutex_unlock(&f->lock);
+    lock_give(&f->lock);
     return error;
 }
 
@@ -207,10 +207,10 @@ static void record_release(struct file *f)
         r->bytes = NULL;
         r->room = 0;
     }
-    pthread_mutex_lock(&p->lock);
+    lock_take(&p->lock);
     r->next = p->unused;
     p->unused = r;
-    pthread_mutex_unlock(&p->lock);
+    lock_give(&p->lock);
 }
 
 static struct record *record_create(struct mount *m)
@@ -239,10 +239,10 @@ static struct record *record_get(struct mount *m)
 {
     struct particles *p = m->particles;
 
-    pthread_mutex_lock(&p->lock);
+    lock_take(&p->lock);
     struct record *r = p->unused;
     p->unused = r ? r->next : NULL;
-    pthread_mutex_unlock(&p->lock);
+    lock_give(&p->lock);
     return r ? r : record_create(m);
 }
 

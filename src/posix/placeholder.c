@@ -39,14 +39,14 @@ int placeholder_open(int *fd)
 {
     int error = 0;
 
-    pthread_mutex_lock(&set.lock);
+    lock_take(&set.lock);
     if (set.count > 0)
         *fd = set.unused[--set.count];
     else
         error = open_another(fd);
     if (error == 0)
         atomic_store(&set.state[*fd], USED);
-    pthread_mutex_unlock(&set.lock);
+    lock_give(&set.lock);
     return error;
 }
 
@@ -59,7 +59,7 @@ int placeholder_close(int fd)
 {
     int state, stays = 0;
 
-    pthread_mutex_lock(&set.lock);
+    lock_take(&set.lock);
     state = atomic_load(&set.state[fd]);
     if (state == USED) {
         stays = set.count < UNUSED_MAX;
@@ -67,7 +67,7 @@ int placeholder_close(int fd)
         if (stays)
             set.unused[set.count++] = fd;
     }
-    pthread_mutex_unlock(&set.lock);
+    lock_give(&set.lock);
     if (state == UNUSED)
         return EBADF;
     return stays || next.close(fd) == 0 ? 0 : errno;
@@ -77,12 +77,12 @@ void placeholder_forget(int fd)
 {
     if (!placeholder_is(fd))
         return;
-    pthread_mutex_lock(&set.lock);
+    lock_take(&set.lock);
     atomic_store(&set.state[fd], NONE);
     for (int i = 0; i < set.count; i++)
         if (set.unused[i] == fd)
             set.unused[i--] = set.unused[--set.count];
-    pthread_mutex_unlock(&set.lock);
+    lock_give(&set.lock);
 }
 
 void placeholder_forget_range(unsigned first, unsigned last)

@@ -40,13 +40,13 @@ void posix_say(const char *format, ...)
     va_start(list, format);
     vsnprintf(text, sizeof text, format, list);
     va_end(list);
-    pthread_mutex_lock(&saying);
+    lock_take(&saying);
     while (i < SAID_MAX && said[i] && strcmp(said[i], text) != 0)
         i++;
     if (i < SAID_MAX && !said[i]) {
         said[i] = strdup(text);
         write_line(text);
     }
-    pthread_mutex_unlock(&saying);
+    lock_give(&saying);
     errno = kept;
 }

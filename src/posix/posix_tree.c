@@ -140,7 +140,7 @@ int tree_begin(struct tree *t, int is_change, deltafs_namespace **out)
 {
     if (is_change && t->is_snapshot)
         return EROFS;
-    if (pthread_mutex_lock(&t->lock) != 0)
+    if (lock_try(&t->lock) != 0)
         return EDEADLK;
     int error = run_open(t);
     if (error == 0 && is_change)
@@ -152,7 +152,7 @@ int tree_begin(struct tree *t, int is_change, deltafs_namespace **out)
         run_set_changes(t, t->changes | 1);
     if (error != 0) {
         run_lock(t, F_UNLCK);
-        pthread_mutex_unlock(&t->lock);
+        lock_give(&t->lock);
     }
     *out = t->ns;
     return error;
@@ -169,7 +169,7 @@ int tree_end(struct tree *t, int status)
         run_lock(t, F_UNLCK);
     }
     t->is_change = 0;
-    pthread_mutex_unlock(&t->lock);
+    lock_give(&t->lock);
     return fail(status);
 }
 
@@ -196,7 +196,7 @@ static int sync_entry(const char *path, const struct stat *st, int kind, struct 
 /* The files of the namespace that were written without syncing; from now on the handle syncs. */
 static int tree_sync(struct tree *t)
 {
-    pthread_mutex_lock(&t->lock);
+    lock_take(&t->lock);
     int error = 0;
     if (!t->is_synced && !t->is_snapshot) {
         if (t->ns)
@@ -205,7 +205,7 @@ static int tree_sync(struct tree *t)
         error = error != 0 ? error : result < 0 ? errno : result;
         t->is_synced = error == 0;
     }
-    pthread_mutex_unlock(&t->lock);
+    lock_give(&t->lock);
     return error;
 }
 
@@ -234,12 +234,12 @@ static void each_tree(void (*fn)(struct tree *t))
 
 static void tree_hold(struct tree *t)
 {
-    pthread_mutex_lock(&t->lock);
+    lock_take(&t->lock);
 }
 
 static void tree_release(struct tree *t)
 {
-    pthread_mutex_unlock(&t->lock);
+    lock_give(&t->lock);
 }
 
 /* The threads of a handle are not in the child, so it stays as it is there, and the child opens one of its own. */
@@ -261,15 +261,15 @@ static pthread_mutex_t forking = LOCK_INITIALIZER; /* one thread at a time */
 static int share(struct file *f, int fd, void *arg)
 {
     (void)arg;
-    pthread_mutex_lock(&f->lock);
+    lock_take(&f->lock);
     int error = file_is_at(f, fd) ? mark_begin(f, fd) : 0;
-    pthread_mutex_unlock(&f->lock);
+    lock_give(&f->lock);
     return error;
 }
 
 void trees_before_fork(void)
 {
-    pthread_mutex_lock(&forking);
+    lock_take(&forking);
     trees_commit();
     file_each(share, NULL);
     files_hold(NULL);
@@ -285,11 +285,11 @@ void trees_after_fork(int is_child)
 
 static void tree_finish(struct tree *t)
 {
-    if (pthread_mutex_lock(&t->lock) != 0)
+    if (lock_try(&t->lock) != 0)
         return;
     if (t->ns)
         tree_close(t);
-    pthread_mutex_unlock(&t->lock);
+    lock_give(&t->lock);
 }
 
 int trees_end(void)

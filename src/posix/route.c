@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "posix/file.h"
+#include "posix/locks.h"
 #include "posix/next.h"
 
 static struct {
@@ -251,11 +252,11 @@ static int making_begin(struct making *k, int folder)
     if (m) {
         error = making_go_all(k, m->point);
         if (f)
-            pthread_mutex_lock(&f->lock);
+            lock_take(&f->lock);
         if (error == 0)
             error = making_go_all(k, f ? f->path : working.path);
         if (f)
-            pthread_mutex_unlock(&f->lock);
+            lock_give(&f->lock);
     } else if (folder != AT_FDCWD ? folder_path(folder, here) : next.getcwd(here, sizeof here) != NULL) {
         error = making_go_all(k, here);
     } else {

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "posix/internal.h"
+#include "posix/locks.h"
 #include "posix/logical_view.h"
 #include "posix/mark.h"
 #include "posix/next.h"
@@ -38,20 +39,20 @@ static void forget_reader(struct file *f)
 {
     if (!f->reader)
         return;
-    pthread_mutex_lock(&f->mount->tree->lock);
+    lock_take(&f->mount->tree->lock);
     tree_close_reader(f);
-    pthread_mutex_unlock(&f->mount->tree->lock);
+    lock_give(&f->mount->tree->lock);
 }
 
 static int close_file(struct file *f, int fd)
 {
-    pthread_mutex_lock(&f->lock);
+    lock_take(&f->lock);
     int error = file_publish(f, fd);
     if (f->lock_fd >= 0 && f->descriptors == 0) {
         internal_close(f->lock_fd);
         f->lock_fd = -1;
     }
-    pthread_mutex_unlock(&f->lock);
+    lock_give(&f->lock);
     forget_reader(f);
     return error;
 }

@@ -1,3 +1,4 @@
+#include "posix/locks.h"
 #include "posix/posix_tree.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -205,9 +206,9 @@ int file_note_truncated(struct file *f, int fd, uint64_t size)
 int file_publish_locked(struct file *f, int fd, void *arg)
 {
     (void)arg;
-    if (pthread_mutex_lock(&f->lock) != 0)
+    if (lock_try(&f->lock) != 0)
         return EDEADLK;
     int error = file_is_at(f, fd) ? file_publish(f, fd) : 0;
-    pthread_mutex_unlock(&f->lock);
+    lock_give(&f->lock);
     return error;
 }

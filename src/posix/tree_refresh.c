@@ -1,6 +1,7 @@
 /* Open files, and changes that are not made by their descriptors: by their paths, or by other processes. */
 #include <errno.h>
 #include <fcntl.h>
+#include "posix/locks.h"
 #include "posix/mark.h"
 #include "posix/next.h"
 #include "posix/posix_tree.h"
@@ -97,14 +98,14 @@ static int refresh_same(struct file *f, int fd, void *stat)
 
     if (!is_same_file(f, now))
         return 0;
-    pthread_mutex_lock(&f->lock);
+    lock_take(&f->lock);
     if (f->kind == FILE_TREE && f->is_mapped && next.ftruncate(fd, now->st_size) != 0)
         error = errno;
     if (f->kind == FILE_TREE && !f->is_mapped && !(f->flags & O_PATH))
         error = file_refresh(f, fd);
     else
         f->st = *now;
-    pthread_mutex_unlock(&f->lock);
+    lock_give(&f->lock);
     return error;
 }
 
