@@ -112,6 +112,8 @@ static void note_written(struct file *f, uint64_t from, size_t size)
 
     f->mapped.from = is_other && f->mapped.from < from ? f->mapped.from : from;
     f->mapped.to = is_other && f->mapped.to > end ? f->mapped.to : end;
+    if (f->mapped_sum)
+        atomic_store(f->mapped_sum, 0);
 }
 
 /* A copy of a descriptor that the program cannot close. */
@@ -122,6 +124,14 @@ static int copy_descriptor(struct file *f, int fd, int *out)
     if (error != 0 && *out >= 0)
         internal_close(*out);
     return error;
+}
+
+/* Zero, in memory that children share; NULL: there is none. */
+static _Atomic(uint64_t) *make_sum(void)
+{
+    void *at = kernel_map(NULL, sizeof(uint64_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    return at == MAP_FAILED ? NULL : at;
 }
 
 /* Note a shared mapping. */
@@ -137,6 +147,8 @@ static int note_mapping(struct file *f, int fd, struct mapping mapping)
     *m = mapping;
     lock_take(&f->lock);
     f->mappings++;
+    if (!f->mapped_sum)
+        f->mapped_sum = make_sum();
     if (m->is_written)
         note_written(f, m->at, m->size);
     lock_give(&f->lock);

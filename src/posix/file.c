@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include "posix/internal.h"
 #include "posix/locks.h"
 #include "posix/next.h"
@@ -56,6 +57,8 @@ void file_free(struct file *f)
 {
     pthread_mutex_destroy(&f->lock);
     spans_fini(&f->dirty);
+    if (f->mapped_sum)
+        next.syscall(SYS_munmap, (void *)f->mapped_sum, sizeof *f->mapped_sum);
     free(f->entries);
     free(f->path);
     free(f);

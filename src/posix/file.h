@@ -45,6 +45,8 @@ struct file {
     int is_mapped;                  /* so the memfd keeps its bytes */
     int mappings;                   /* shared ones of a file that can be written to */
     struct span mapped;             /* what they can write to: it counts as written, up to the end of the file */
+    _Atomic(uint64_t) *mapped_sum;  /* of the bytes there when they were last published; 0: they were not, or the part
+                                       is another one. Children share it. NULL: always 0 */
     int is_inherited;               /* from the program that began this one */
     int lock_fd;                    /* the descriptor that holds its lock, see file_lock.h; -1 */
     void *entries;                  /* of a folder that getdents64 lists */

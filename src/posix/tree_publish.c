@@ -3,11 +3,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include "posix/logical_view.h"
 #include "posix/mark.h"
 #include "posix/next.h"
 #include "posix/tree_parts.h"
 
+#define SUM_SIZE  ((size_t)16 << 10)
 #define DIRTY_MAX ((uint64_t)16 << 20) /* so many bytes that are not in the namespace yet */
 
 /* Put bytes that are in the memfd into the file. */
@@ -84,20 +86,42 @@ int file_has_changes(struct file *f, int fd)
     return mark_find(f, fd, &unseen) != 0 || unseen.from < unseen.to;
 }
 
-/* What is in shared mappings may have been changed. */
-static int note_mapped(struct file *f, int fd)
+/* A sum of bytes of the memfd; it is another one if one word of them is. Not 0. */
+static int sum_span(int fd, struct span s, uint64_t *out)
+{
+    uint64_t sum = s.from * 31 + s.to, words[SUM_SIZE / sizeof sum];
+    ssize_t got = 1;
+
+    for (; s.from < s.to && got > 0; s.from += (uint64_t)got) {
+        got =
+            next.pread(fd, words, s.to - s.from < sizeof words ? (size_t)(s.to - s.from) : sizeof words, (off_t)s.from);
+        size_t n = got <= 0 ? 0 : (size_t)got;
+        memset((uint8_t *)words + n, 0, -n % sizeof sum);
+        for (size_t i = 0; i < (n + sizeof sum - 1) / sizeof sum; i++) {
+            sum = (sum ^ words[i]) * 0x9e3779b97f4a7c15;
+            sum ^= sum >> 32;
+        }
+    }
+    *out = sum ? sum : 1;
+    return got < 0 ? errno : 0;
+}
+
+/* What may have been changed by shared mappings, and its sum; nothing if it is as it was when this process, or one
+ * that shares the mappings since a fork, published it: others may have written to the file since. */
+static int find_mapped(struct file *f, int fd, struct span *out, uint64_t *sum)
 {
     struct stat now;
 
+    *out = (struct span){0, 0};
     if (f->mappings == 0 || f->is_removed)
         return 0;
     if (next.fstat(fd, &now) != 0)
         return errno;
     uint64_t end = (uint64_t)now.st_size < f->mapped.to ? (uint64_t)now.st_size : f->mapped.to;
-    if (f->mapped.from >= end)
-        return 0;
-    f->is_placed = 1;
-    return spans_add(&f->dirty, f->mapped.from, end);
+    int error = sum_span(fd, (struct span){f->mapped.from, end}, sum);
+    if (error == 0 && f->mapped.from < end && !(f->mapped_sum && atomic_load(f->mapped_sum) == *sum))
+        *out = (struct span){f->mapped.from, end};
+    return error;
 }
 
 /* With the lock of the tree. */
@@ -160,12 +184,12 @@ static int publish_tree(struct file *f, int fd, struct span *unseen)
     return error == 0 ? tree_end(f->mount->tree, put_file(f, fd, ns, unseen)) : error;
 }
 
-int file_publish(struct file *f, int fd)
+static int publish_noted(struct file *f, int fd)
 {
     struct span unseen = {0, 0};
-    int error = note_mapped(f, fd);
+    int error = 0;
 
-    if (error == 0 && file_has_changes(f, fd)) {
+    if (file_has_changes(f, fd)) {
         error = f->mount->kind == MOUNT_LOGICAL ? logical_publish(f, fd, &unseen) : publish_tree(f, fd, &unseen);
         if (error == 0 && f->is_removed) {
             posix_say("%s%s: another process has removed the file while it was open, or moved it to another folder; "
@@ -183,6 +207,23 @@ int file_publish(struct file *f, int fd)
         f->is_placed = 0;
         f->cut = UINT64_MAX;
     }
+    return error;
+}
+
+int file_publish(struct file *f, int fd)
+{
+    struct span mapped;
+    uint64_t sum = 0;
+    int error = find_mapped(f, fd, &mapped, &sum), is_changed = mapped.from < mapped.to;
+
+    if (is_changed && error == 0) {
+        f->is_placed = 1;
+        error = spans_add(&f->dirty, mapped.from, mapped.to);
+    }
+    if (error == 0)
+        error = publish_noted(f, fd);
+    if (is_changed && error == 0 && f->mapped_sum)
+        atomic_store(f->mapped_sum, sum);
     return error;
 }
 

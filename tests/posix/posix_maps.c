@@ -3,7 +3,7 @@
  *
  *     posix_maps FOLDER PART
  *
- * PART is maps, appends, zeros, or closes, which closes all descriptors. */
+ * PART is maps, forks, appends, zeros, or closes, which closes all descriptors. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -175,6 +175,42 @@ static void closes(void)
     show("mapped, and all descriptors closed", "closes");
 }
 
+/* A child that does nothing with a mapping leaves what others write to the file later; what it writes is kept. */
+static void forks(void)
+{
+    int fd = open_new("forked", O_RDWR), pipe_of[2];
+    char *bytes = map(fd, NULL, PROT_READ | PROT_WRITE, MAP_SHARED);
+
+    CHECK(close(fd));
+    bytes[0] = 'A';
+    CHECK(pipe(pipe_of));
+    pid_t child = fork();
+    CHECK(child);
+    if (child == 0) {
+        CHECK(close(pipe_of[1]));
+        _exit(read(pipe_of[0], &(char){0}, 1) != 0);
+    }
+    bytes[1] = 'B';
+    CHECK(munmap(bytes, 10));
+    put("forked", "newer", 0);
+    CHECK(close(pipe_of[1]));
+    CHECK(waitpid(child, NULL, 0));
+    show("mapped by a child that does nothing", "forked");
+
+    fd = open_new("child", O_RDWR);
+    bytes = map(fd, NULL, PROT_READ | PROT_WRITE, MAP_SHARED);
+    CHECK(close(fd));
+    child = fork();
+    CHECK(child);
+    if (child == 0) {
+        bytes[0] = 'A';
+        _exit(0);
+    }
+    CHECK(waitpid(child, NULL, 0));
+    show("mapped by a child that writes", "child");
+    CHECK(munmap(bytes, 10));
+}
+
 /* ---- Added bytes ---- */
 
 static void appends(void)
@@ -250,7 +286,7 @@ int main(int argc, char **argv)
     static const struct part {
         const char *name;
         void (*run)(void);
-    } parts[] = {{"maps", maps}, {"appends", appends}, {"zeros", zeros}, {"closes", closes}};
+    } parts[] = {{"maps", maps}, {"forks", forks}, {"appends", appends}, {"zeros", zeros}, {"closes", closes}};
 
     if (argc != 3 || chdir(argv[1]) != 0) {
         fprintf(stderr, "usage: posix_maps FOLDER PART\n");

@@ -8,7 +8,7 @@ cd "$work" || exit 99
 
 expect 0 "$deltafs" ns create ns
 mkdir plain
-for part in maps appends closes; do
+for part in maps forks appends closes; do
     "$maps" "$work/plain" "$part" >wanted || fail "$part: in an ordinary folder"
     mounted "namespace=/mounted=$work/ns" "$maps" /mounted "$part" >got 2>err || fail "$part: in a mount: $(cat err)"
     same got wanted "$part"
