@@ -12,21 +12,25 @@
 #define ZEROS ((size_t)64 << 10)
 
 /* Bytes become zero, within the size. They are written: a hole is what another process has published. With O_APPEND,
- * the descriptor itself would add them to the file. */
+ * the descriptor itself would add them to the file; and what is put where it is must not be published with what is
+ * added to the file, before it or later. */
 static int make_zero(struct file *f, int fd, uint64_t from, uint64_t to)
 {
     const uint8_t zeros[ZEROS] = {0};
-    int own = file_reopen(fd, O_WRONLY), error = own < 0 ? errno : 0;
+    int is_added = f->flags & O_APPEND, error = is_added ? file_publish(f, fd) : 0;
+    int own = error == 0 ? file_reopen(fd, O_WRONLY) : -1;
 
+    if (error == 0 && own < 0)
+        error = errno;
     while (error == 0 && from < to) {
         ssize_t put = next.pwrite(own, zeros, to - from < ZEROS ? (size_t)(to - from) : ZEROS, (off_t)from);
-        f->is_placed |= (f->flags & O_APPEND) != 0;
+        f->is_placed |= is_added != 0;
         error = put > 0 ? file_note_written(f, fd, from, from + (uint64_t)put) : errno;
         from += put > 0 ? (uint64_t)put : 0;
     }
     if (own >= 0)
         next.close(own);
-    return error;
+    return error == 0 && is_added ? file_publish(f, fd) : error;
 }
 
 static int extend(struct file *f, int fd, off_t size)

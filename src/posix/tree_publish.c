@@ -216,6 +216,8 @@ int file_publish(struct file *f, int fd)
     uint64_t sum = 0;
     int error = find_mapped(f, fd, &mapped, &sum), is_changed = mapped.from < mapped.to;
 
+    if (is_changed && error == 0 && (f->flags & O_APPEND) && !f->is_placed) /* that is added, not put where it is */
+        error = publish_noted(f, fd);
     if (is_changed && error == 0) {
         f->is_placed = 1;
         error = spans_add(&f->dirty, mapped.from, mapped.to);

@@ -3,7 +3,7 @@
  *
  *     posix_maps FOLDER PART
  *
- * PART is maps, forks, appends, zeros, or closes, which closes all descriptors. */
+ * PART is maps, forks, appends, zeros, beside, or closes, which closes all descriptors. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -281,12 +281,65 @@ static void zeros(void)
     printf("many: %d %d %d\n", bytes[0], bytes[1], bytes[2]);
 }
 
+/* ---- Added bytes of two processes ---- */
+
+/* Another process adds bytes to a file when the pipe is closed. */
+static pid_t child_adds(const char *path, const char *bytes, int pipe_of[2])
+{
+    CHECK(pipe(pipe_of));
+    pid_t child = fork();
+
+    check("fork", child);
+    if (child > 0)
+        return child;
+    CHECK(close(pipe_of[1]));
+    CHECK(read(pipe_of[0], &(char){0}, 1));
+    int fd = open(path, O_WRONLY | O_APPEND);
+    CHECK(write(fd, bytes, strlen(bytes)));
+    _exit(close(fd) != 0);
+}
+
+/* Bytes that were added, by this process before and by another one then, while others are put where they are. */
+static void add_beside(const char *path, int is_mapped, int is_before)
+{
+    int pipe_of[2];
+    pid_t child = child_adds(path, "(other)", pipe_of);
+    int fd = open_new(path, O_RDWR | O_APPEND);
+    char *bytes = is_mapped ? map(fd, NULL, PROT_READ | PROT_WRITE, MAP_SHARED) : NULL;
+
+    if (is_before)
+        CHECK(write(fd, "(this)", 6));
+    if (!is_before && !is_mapped)
+        CHECK(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 2, 3));
+    CHECK(close(pipe_of[1]));
+    CHECK(waitpid(child, NULL, 0));
+    if (is_mapped)
+        bytes[0] = 'A';
+    else if (is_before)
+        CHECK(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 2, 3));
+    if (!is_before)
+        CHECK(write(fd, "(this)", 6));
+    CHECK(close(fd));
+    if (is_mapped)
+        CHECK(munmap(bytes, 10));
+    show(path, path);
+}
+
+static void beside(void)
+{
+    add_beside("zeros behind added bytes", 0, 1);
+    add_beside("zeros before added bytes", 0, 0);
+    add_beside("a mapping behind added bytes", 1, 1);
+    add_beside("a mapping before added bytes", 1, 0);
+}
+
 int main(int argc, char **argv)
 {
     static const struct part {
         const char *name;
         void (*run)(void);
-    } parts[] = {{"maps", maps}, {"forks", forks}, {"appends", appends}, {"zeros", zeros}, {"closes", closes}};
+    } parts[] = {{"maps", maps},   {"forks", forks},   {"appends", appends},
+                 {"zeros", zeros}, {"beside", beside}, {"closes", closes}};
 
     if (argc != 3 || chdir(argv[1]) != 0) {
         fprintf(stderr, "usage: posix_maps FOLDER PART\n");

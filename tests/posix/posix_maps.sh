@@ -28,3 +28,13 @@ in one after a fork: 01...56789A
 many: 0 0 120
 END
 same got wanted zeros
+
+# What is added to a file is there when it is published, so the order is not that of an ordinary folder.
+mounted "namespace=/mounted=$work/ns" "$maps" /mounted beside >got 2>err || fail "beside: $(cat err)"
+cat >wanted <<'END'
+zeros behind added bytes: 01...56789(other)(this)
+zeros before added bytes: 01...56789(other)(this)
+a mapping behind added bytes: A123456789(other)(this)
+a mapping before added bytes: A123456789(other)(this)
+END
+same got wanted beside
