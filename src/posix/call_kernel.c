@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "posix/begin.h"
+#include "posix/execute.h"
 #include "posix/next.h"
 #include "posix/route.h"
 
@@ -85,6 +86,7 @@ CALL long syscall(long number, ...)
     for (int i = 0; i < ARGUMENTS; i++)
         a[i] = va_arg(list, long);
     va_end(list);
-    return mounts.is_used && is_replaced(number, a) ? call_inside(number, a)
-                                                    : next.syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    return mounts.is_used && is_replaced(number, a) && process_is_whole()
+               ? call_inside(number, a)
+               : next.syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }

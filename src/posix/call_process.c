@@ -21,7 +21,7 @@
 
 /* ---- Begin and end ---- */
 
-static pid_t process; /* this one, unless it was begun without the C library */
+static pid_t process; /* this one, unless it was begun without the C library; 0: it has only begun */
 
 static void before_fork(void)
 {
@@ -51,11 +51,14 @@ static void after_fork_in_child(void)
     logical_forget();
 }
 
-/* Publish all. A child that was begun without the C library, by clone, has nothing of its own to publish, and not the
- * threads that would do so. */
+int process_is_whole(void)
+{
+    return process == 0 || getpid() == process;
+}
+
 static void publish(void)
 {
-    int error = getpid() == process ? trees_end() : 0;
+    int error = process_is_whole() ? trees_end() : 0;
 
     if (error == EDEADLK)
         posix_say("a handler of a signal has ended the program in the middle of a call; what it wrote to files that "
@@ -68,7 +71,7 @@ static void publish(void)
 static void end_quickly(void)
 {
     publish();
-    if (getpid() == process)
+    if (process_is_whole())
         particles_finish();
 }
 
@@ -109,7 +112,7 @@ int __cxa_atexit(void (*fn)(void *), void *arg, void *object);
 /* Other libraries end behind this one, and may still write: so it ends once more, behind them all. */
 __attribute__((destructor)) static void process_ends(void)
 {
-    if (!mounts.is_used || getpid() != process)
+    if (!mounts.is_used || !process_is_whole())
         return;
     end(NULL);
     particles_finish();
@@ -241,8 +244,10 @@ int execute(const struct execution *e)
     int error = handover_create(e->environment, &environment);
     if (error != 0)
         return posix_result(error);
-    error = trees_end();
-    particles_finish();
+    if (process_is_whole()) {
+        error = trees_end();
+        particles_finish();
+    }
     if (error != 0)
         posix_say("files that were open when another program began: %s", strerror(error));
     execute_ready(e, environment);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
@@ -276,6 +277,32 @@ static void say_text(const char *path)
     close(fd);
 }
 
+static int fd_of_parent;
+
+static int close_parents(void *unused)
+{
+    (void)unused;
+    syscall(SYS_close, fd_of_parent);
+    syscall(SYS_exit, 5);
+    return 0;
+}
+
+/* The child shares the memory, but not the descriptors. */
+static void share_memory(void)
+{
+    static _Alignas(16) char stack[1 << 16];
+    int status = 0;
+
+    fd_of_parent = open("shared", O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    say("write", write(fd_of_parent, "1234", 4));
+    pid_t child = clone(close_parents, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
+    waitpid(child, &status, 0);
+    say("status", status);
+    say("write", write(fd_of_parent, "5678", 4));
+    close(fd_of_parent);
+    say_text("shared");
+}
+
 static void raw_children(void)
 {
     make_file("parent", "text");
@@ -290,6 +317,7 @@ static void raw_children(void)
     }
     say("_Fork", wait_or_kill(child));
     say_text("child");
+    share_memory();
 }
 
 static void quick_ends(void)
