@@ -141,13 +141,6 @@ CALL pid_t vfork(void)
     return fork();
 }
 
-/* Its child may not do so, either. */
-CALL pid_t _Fork(void)
-{
-    posix_begin();
-    return mounts.is_used ? fork() : next._Fork();
-}
-
 static int daemon_descriptors(void)
 {
     int fd = open("/dev/null", O_RDWR);

@@ -147,7 +147,6 @@
     X(FILE *, popen, (const char *, const char *))                                                                     \
     X(int, pclose, (FILE *))                                                                                           \
     X(int, system, (const char *))                                                                                     \
-    X(pid_t, _Fork, (void))                                                                                            \
     X(int, daemon, (int, int))                                                                                         \
     X(void *, dlopen, (const char *, int))                                                                             \
     X(void, _exit, (int))

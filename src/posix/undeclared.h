@@ -24,7 +24,6 @@ ssize_t __readlinkat_chk(int folder, const char *path, char *target, size_t size
 char *__realpath_chk(const char *path, char *resolved, size_t room);
 char *__getcwd_chk(char *path, size_t size, size_t room);
 char *__getwd_chk(char *path, size_t room);
-pid_t _Fork(void); /* since version 2.34 */
 int __xstat(int version, const char *path, struct stat *out);
 int __xstat64(int version, const char *path, struct stat *out);
 int __lxstat(int version, const char *path, struct stat *out);

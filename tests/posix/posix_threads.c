@@ -303,6 +303,52 @@ static void share_memory(void)
     say_text("shared");
 }
 
+#define HANDLER_FORKS 40
+
+static volatile sig_atomic_t forks;
+
+static void fork_quickly(int signal)
+{
+    (void)signal;
+    pid_t child = _Fork();
+    if (child == 0)
+        _exit(4);
+    waitpid(child, NULL, 0);
+    forks++;
+}
+
+static void *wait_for_end(void *unused)
+{
+    pause();
+    return unused;
+}
+
+/* While the heap is locked, which it is only in a process with several threads. */
+static void fork_while_allocating(void)
+{
+    const struct itimerval often = {.it_value = {.tv_usec = 1000}, .it_interval = {.tv_usec = 1000}};
+    void *volatile one = NULL;
+    pthread_t thread;
+
+    pthread_create(&thread, NULL, wait_for_end, NULL);
+    signal(SIGALRM, fork_quickly);
+    setitimer(ITIMER_REAL, &often, NULL);
+    for (unsigned i = 0; forks < HANDLER_FORKS; i++) {
+        free(one);
+        one = malloc(2000 + i % 20000);
+    }
+    _exit(0);
+}
+
+static void fork_in_handler(void)
+{
+    pid_t child = fork();
+
+    if (child == 0)
+        fork_while_allocating();
+    say("_Fork in a handler", wait_or_kill(child));
+}
+
 static void raw_children(void)
 {
     make_file("parent", "text");
@@ -311,12 +357,10 @@ static void raw_children(void)
         _exit(3);
     say("clone", wait_or_kill(child));
     child = _Fork();
-    if (child == 0) {
-        make_file("child", "text of the child");
+    if (child == 0)
         _exit(4);
-    }
     say("_Fork", wait_or_kill(child));
-    say_text("child");
+    fork_in_handler();
     share_memory();
 }
 
