@@ -40,12 +40,28 @@ void logical_forget(void)
         file_each(forget, NULL);
 }
 
+/* Open what an open file is. *out stays NULL if its path is that of another file by now, or of none. Returns a status.
+ */
+static int open_same(const struct file *f, int flags, deltafs_logical **out)
+{
+    struct stat now;
+
+    if (next.fstatat(AT_FDCWD, f->path, &now, 0) != 0)
+        return errno == ENOENT || errno == ENOTDIR ? DELTAFS_OK : DELTAFS_ERR_IO;
+    if (now.st_ino != f->st.st_ino || now.st_dev != f->st.st_dev)
+        return DELTAFS_OK;
+    int status = deltafs_logical_open(f->path, flags, NULL, out);
+    return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
+}
+
 /* ---- Reading ---- */
 
 int logical_read(struct file *f, void *bytes, size_t size, uint64_t at, size_t *got)
 {
-    int status = f->logical ? DELTAFS_OK : deltafs_logical_open(f->path, O_RDONLY, NULL, &f->logical);
+    int status = f->logical ? DELTAFS_OK : open_same(f, O_RDONLY, &f->logical);
 
+    if (status == DELTAFS_OK && !f->logical)
+        return ESTALE;
     if (status == DELTAFS_OK)
         status = deltafs_logical_read(f->logical, at, bytes, size, got);
     return logical_error(status);
@@ -114,8 +130,8 @@ int logical_publish(struct file *f, int fd, struct span *unseen)
     if (error != 0)
         return error;
     end_reading(f);
-    status = deltafs_logical_open(f->path, O_RDWR, NULL, &h);
-    f->is_removed = status == DELTAFS_ERR_NOT_FOUND;
+    status = open_same(f, O_RDWR, &h);
+    f->is_removed = status == DELTAFS_OK && !h;
     if (f->is_removed)
         return 0;
     if (status == DELTAFS_OK)

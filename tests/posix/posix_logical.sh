@@ -91,3 +91,20 @@ os.replace("held", "new"); os.truncate("new", 5); print(open("new").read(), os.p
 END
 both "\"${PYTHON3:-python3}\" ../calls.py"
 [ "$(stat -c %a logical/new)" = 750 ] || fail "chmod: the folder cannot be entered"
+
+# Another process puts a file where an open one was: what was written to that is not put into the new one.
+make mine 12 4000
+make theirs 13 4000
+cat >replaced.py <<'END'
+import os, subprocess
+fd = os.open("mine", os.O_RDWR)
+subprocess.run("mv mine old; mv theirs mine", shell=True, check=True)
+os.pwrite(fd, b"ours", 0)
+try: os.close(fd)
+except OSError as e: print(e)
+END
+(cd logical && m "${PYTHON3:-python3}" ../replaced.py) >out 2>err
+grep -q "Stale file handle" out || fail "a file that was replaced: $(cat out err)"
+grep -q "another process has removed the file" err || fail "a file that was replaced: $(cat err)"
+expect 0 "$deltafs" cat logical/mine
+same out plain/theirs "a file that was replaced"
