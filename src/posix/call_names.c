@@ -118,10 +118,22 @@ static int remove_name(const struct route *r)
     return error;
 }
 
+static int remove_logical(const struct route *r)
+{
+    struct renaming n = {.mount = r->mount, .old = r->path};
+
+    if (next.fstatat(AT_FDCWD, r->path, &n.from, 0) != 0)
+        return errno;
+    names_hold(&n);
+    int error = logical_remove(r->path);
+    names_end(&n, error == 0);
+    return error;
+}
+
 static int remove_inside(const struct route *r, int is_folder)
 {
     if (r->mount->kind == MOUNT_LOGICAL)
-        return is_folder ? ENOTDIR : logical_remove(r->path);
+        return is_folder ? ENOTDIR : remove_logical(r);
     return is_folder ? remove_folder(r) : remove_name(r);
 }
 
@@ -211,10 +223,22 @@ static int rename_inside(const struct route *a, const struct route *b, unsigned 
     return error == 0 ? noted : error;
 }
 
-static int rename_routes(const struct route *a, const struct route *b, unsigned flags)
+static int rename_system(const struct route *a, const struct route *b, unsigned flags, const void *caller)
+{
+    struct renaming n;
+    int is_held = logical_names_hold(&n, a, b, caller), error = 0;
+
+    if (next.renameat2(a->folder, a->path, b->folder, b->path, flags) != 0)
+        error = mounts.has_logical ? logical_rename(a, b, flags, caller) : errno;
+    if (is_held)
+        logical_names_end(&n, b, error == 0);
+    return posix_result(error);
+}
+
+static int rename_routes(const struct route *a, const struct route *b, unsigned flags, const void *caller)
 {
     if (!a->mount && !b->mount)
-        return next.renameat2(a->folder, a->path, b->folder, b->path, flags);
+        return rename_system(a, b, flags, caller);
     if (a->mount != b->mount)
         return posix_result(EXDEV);
     if (flags & ~(unsigned)RENAME_NOREPLACE)
@@ -234,10 +258,8 @@ static int rename_call(int from_folder, const char *from, int to_folder, const c
     if ((a.mount && ends_in_dots(from)) || (b.mount && ends_in_dots(to)))
         return posix_result(EBUSY);
     do
-        result = rename_routes(&a, &b, flags);
+        result = rename_routes(&a, &b, flags, caller);
     while (result != 0 && (follow_route(&a, 0) || follow_route(&b, 0)));
-    if (result != 0 && mounts.has_logical)
-        result = posix_result(logical_rename(&a, &b, flags, caller));
     return result;
 }
 

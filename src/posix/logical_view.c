@@ -60,6 +60,17 @@ static int path_of(int fd, char out[static PATH_MAX])
     return 1;
 }
 
+/* That of a name. */
+static int path_of_name(const struct route *r, int flags, char out[static PATH_MAX])
+{
+    int fd = next.openat(r->folder, r->path, O_PATH | O_CLOEXEC | flags);
+    int is = fd >= 0 && path_of(fd, out);
+
+    if (fd >= 0)
+        next.close(fd);
+    return is;
+}
+
 int logical_find(struct route *r, int has_last, const void *from)
 {
     char manifest[PATH_MAX + sizeof "/" MANIFEST];
@@ -70,11 +81,7 @@ int logical_find(struct route *r, int has_last, const void *from)
         return 0;
     if (!is_manifest(next.openat(r->folder, manifest, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) || sees_folder(from))
         return 0;
-    int fd = next.openat(r->folder, r->path, O_PATH | O_DIRECTORY | O_CLOEXEC | (has_last ? 0 : O_NOFOLLOW));
-    if (fd < 0)
-        return 0;
-    int is = path_of(fd, r->room);
-    next.close(fd);
+    int is = path_of_name(r, O_DIRECTORY | (has_last ? 0 : O_NOFOLLOW), r->room);
     if (is) {
         r->mount = logical_mount();
         r->folder = AT_FDCWD;
@@ -271,6 +278,36 @@ int logical_rename(const struct route *a, const struct route *b, unsigned flags,
     if (!is_from && is_folder(a))
         return ENOTDIR;
     return !is_to && is_folder(b) ? EISDIR : replace_name(a, b, from);
+}
+
+static int count_logical(struct file *f, int fd, void *count)
+{
+    (void)fd;
+    *(int *)count += f->mount->kind == MOUNT_LOGICAL;
+    return 0;
+}
+
+int logical_names_hold(struct renaming *n, const struct route *a, const struct route *b, const void *from)
+{
+    int count = 0;
+
+    if (!mounts.has_logical)
+        return 0;
+    file_each(count_logical, &count);
+    if (count == 0 || sees_folder(from) || !path_of_name(a, O_NOFOLLOW, n->room[0]))
+        return 0;
+    n->mount = logical_mount();
+    n->old = n->room[0];
+    n->new = n->room[1];
+    if (next.fstatat(b->folder, b->path, &n->to, AT_SYMLINK_NOFOLLOW) != 0)
+        n->to.st_ino = 0;
+    names_hold(n);
+    return 1;
+}
+
+void logical_names_end(struct renaming *n, const struct route *b, int is_done)
+{
+    names_end(n, is_done && path_of_name(b, O_NOFOLLOW, n->room[1]));
 }
 
 static struct timespec time_of(int64_t ns, int is_set)

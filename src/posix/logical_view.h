@@ -13,6 +13,7 @@
 #define DELTAFS_POSIX_LOGICAL_VIEW_H
 
 #include "posix/follow.h"
+#include "posix/names_open.h"
 #include "posix/span.h"
 
 /* Where the function that has this returns to. */
@@ -42,6 +43,10 @@ int logical_publish_open(const char *path);
 int logical_remove(const char *path);
 /* Rename after the kernel has refused to, with errno: which is returned if this is not about logical files. */
 int logical_rename(const struct route *a, const struct route *b, unsigned flags, const void *from);
+/* Around a renaming in the system, which may be that of a folder: open files have new paths. The first returns whether
+ * there are any, and then the second must be called. */
+int logical_names_hold(struct renaming *n, const struct route *a, const struct route *b, const void *from);
+void logical_names_end(struct renaming *n, const struct route *b, int is_done);
 int logical_truncate(const char *path, uint64_t size);
 int logical_set(const char *path, const struct deltafs_namespace_attributes *a);
 

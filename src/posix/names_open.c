@@ -81,7 +81,8 @@ void names_hold(struct renaming *n)
     struct stat *lost = n->new ? &n->to : &n->from;
     int count = 0;
 
-    file_each(count_open, &count);
+    if (n->mount->kind == MOUNT_NAMESPACE) /* paths of logical files have no links */
+        file_each(count_open, &count);
     if (count > 0 && (n->new || S_ISLNK(n->from.st_mode)))
         file_each(resolve_path, n->mount);
     if (count > 0 && n->new) {

@@ -1,4 +1,4 @@
-/* Open files of a namespace, and changes of names in it by this process. */
+/* Open files of a namespace, and logical ones, and changes of their names by this process. */
 #ifndef DELTAFS_POSIX_NAMES_OPEN_H
 #define DELTAFS_POSIX_NAMES_OPEN_H
 

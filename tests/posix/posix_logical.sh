@@ -92,6 +92,22 @@ END
 both "\"${PYTHON3:-python3}\" ../calls.py"
 [ "$(stat -c %a logical/new)" = 750 ] || fail "chmod: the folder cannot be entered"
 
+# Open files whose names change, and how bytes are put into them.
+make open 8 5000
+make named 9 6000
+mkdir plain/above logical/above
+make above/below 10 7000
+cat >open.py <<'END'
+import os
+def see(path):
+    with open(path, "rb") as f: b = f.read()
+    print(path, len(b), sum(b) % 65521, b[:4], b[-4:])
+fd = os.open("open", os.O_RDWR); os.pwrite(fd, b"open", 0); os.rename("open", "moved"); os.close(fd); see("moved")
+fd = os.open("above/below", os.O_RDWR); os.pwrite(fd, b"below", 0); os.rename("above", "aside"); os.close(fd); see("aside/below")
+fd = os.open("named", os.O_RDWR); os.pwrite(fd, b"lost", 0); os.rename("moved", "named"); os.close(fd); see("named")
+fd = os.open("named", os.O_RDWR); os.pwrite(fd, b"gone", 0); os.unlink("named"); os.close(fd); print(os.path.exists("named"))
+END
+both "\"${PYTHON3:-python3}\" ../open.py 2>/dev/null"
 # Another process puts a file where an open one was: what was written to that is not put into the new one.
 make mine 12 4000
 make theirs 13 4000
