@@ -232,7 +232,7 @@ static int set_flags(struct file *f, int fd, void *argument)
 
     lock_take(&f->lock);
     int is_other = (f->flags ^ flags) & O_APPEND;
-    if (is_other && f->mount->kind == MOUNT_NAMESPACE)
+    if (is_other && f->mount->kind != MOUNT_PARTICLES)
         error = file_publish(f, fd);
     if (error == 0 && next.fcntl(fd, F_SETFL, f->is_shared ? flags | O_NOATIME : flags) != 0)
         error = errno;

@@ -92,13 +92,16 @@ static int put_span(int fd, deltafs_logical *h, struct span s, uint64_t to)
 
 static int put_spans(struct file *f, int fd, deltafs_logical *h, uint64_t end)
 {
-    int is_added = (f->flags & O_APPEND) && f->cut == UINT64_MAX && f->mappings == 0, status = DELTAFS_OK;
+    int is_added = (f->flags & O_APPEND) && f->cut == UINT64_MAX && !f->is_placed, status = DELTAFS_OK;
+    uint64_t before = end;
 
     for (size_t i = 0; i < f->dirty.count && status == DELTAFS_OK; i++) {
         const struct span *s = &f->dirty.span[i];
         status = put_span(fd, h, *s, is_added ? end : s->from);
         end += s->to - s->from;
     }
+    if (status != DELTAFS_OK && is_added) /* all of it will be put again */
+        deltafs_logical_truncate(h, before);
     return status;
 }
 

@@ -97,8 +97,10 @@ make open 8 5000
 make named 9 6000
 mkdir plain/above logical/above
 make above/below 10 7000
+make kept 11 5000
 cat >open.py <<'END'
-import os
+import os, resource, signal
+from fcntl import fcntl, F_SETFL
 def see(path):
     with open(path, "rb") as f: b = f.read()
     print(path, len(b), sum(b) % 65521, b[:4], b[-4:])
@@ -106,6 +108,13 @@ fd = os.open("open", os.O_RDWR); os.pwrite(fd, b"open", 0); os.rename("open", "m
 fd = os.open("above/below", os.O_RDWR); os.pwrite(fd, b"below", 0); os.rename("above", "aside"); os.close(fd); see("aside/below")
 fd = os.open("named", os.O_RDWR); os.pwrite(fd, b"lost", 0); os.rename("moved", "named"); os.close(fd); see("named")
 fd = os.open("named", os.O_RDWR); os.pwrite(fd, b"gone", 0); os.unlink("named"); os.close(fd); print(os.path.exists("named"))
+fd = os.open("kept", os.O_RDWR); os.pwrite(fd, b"kept", 0); fcntl(fd, F_SETFL, os.O_APPEND); os.write(fd, b"end"); os.close(fd); see("kept")
+fd = os.open("kept", os.O_WRONLY | os.O_APPEND); os.write(fd, b"1" * 1300000)
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN); most = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+resource.setrlimit(resource.RLIMIT_FSIZE, (700000, most))
+try: os.fsync(fd); failed = "logical" not in os.getcwd()
+except OSError: failed = True
+print(failed); resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)); os.fsync(fd); os.close(fd); see("kept")
 END
 both "\"${PYTHON3:-python3}\" ../open.py 2>/dev/null"
 # Another process puts a file where an open one was: what was written to that is not put into the new one.
