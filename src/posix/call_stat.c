@@ -351,6 +351,7 @@ CALL int fchmod(int fd, mode_t mode)
     const struct deltafs_namespace_attributes a = attributes_of_mode(mode);
 
     posix_begin();
+    logical_take(fd, CALLER);
     return file_is_ours(fd) ? posix_result(set_descriptor(fd, &a)) : next.fchmod(fd, mode);
 }
 
@@ -394,6 +395,7 @@ CALL int fchown(int fd, uid_t uid, gid_t gid)
     const struct deltafs_namespace_attributes a = attributes_of_owner(uid, gid);
 
     posix_begin();
+    logical_take(fd, CALLER);
     return file_is_ours(fd) ? posix_result(set_descriptor(fd, &a)) : next.fchown(fd, uid, gid);
 }
 

@@ -115,6 +115,7 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (700000, most))
 try: os.fsync(fd); failed = "logical" not in os.getcwd()
 except OSError: failed = True
 print(failed); resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)); os.fsync(fd); os.close(fd); see("kept")
+fd = os.open("kept", os.O_RDONLY); os.fchmod(fd, 0o644); print(oct(os.stat("kept").st_mode), os.read(fd, 4))
 END
 both "\"${PYTHON3:-python3}\" ../open.py 2>/dev/null"
 # Another process puts a file where an open one was: what was written to that is not put into the new one.
