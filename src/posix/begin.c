@@ -29,6 +29,8 @@ static int take_mount(char *text)
         return EINVAL;
     if (strcmp(kind, "logical") == 0)
         return take_logical();
+    if (mounts.count == MOUNTS_MAX)
+        return E2BIG;
     m->kind = strcmp(kind, "particles") == 0 ? MOUNT_PARTICLES : MOUNT_NAMESPACE;
     m->point = point;
     m->point_size = strlen(point);
@@ -45,7 +47,7 @@ static void mounts_begin(void)
     char *text = given && *given ? strdup(given) : NULL, *rest = text;
     int error = given && *given && !text ? ENOMEM : 0;
 
-    for (char *one; error == 0 && rest && mounts.count < MOUNTS_MAX && (one = strtok_r(NULL, "|", &rest));)
+    for (char *one; error == 0 && rest && (one = strtok_r(NULL, "|", &rest));)
         error = take_mount(one);
     mounts.is_used = mounts.count > 0 || mounts.has_logical;
     if (error != 0) {

@@ -134,3 +134,8 @@ grep -q "Stale file handle" out || fail "a file that was replaced: $(cat out err
 grep -q "another process has removed the file" err || fail "a file that was replaced: $(cat err)"
 expect 0 "$deltafs" cat logical/mine
 same out plain/theirs "a file that was replaced"
+
+# As many mounts as there can be, and logical files.
+many=$(for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do printf '%s' "namespace=/none$i=$work/none|"; done)
+expect 0 mounted "${many}logical=/=/" test -f logical/mine
+expect 127 mounted "${many}namespace=/none=$work/none" test -d logical
