@@ -222,8 +222,8 @@ static void take_file(const char *text)
     struct found found = {.now = &now};
 
     if (*value != '=' || strlen(value + 1) < 2 * sizeof h || !of_hex(value + 1, &h, sizeof h) ||
-        (h.mount >= mounts.count && h.mount != MOUNTS_MAX) || h.kind > FILE_PARTICLE || next.fstat(fd, &now) != 0 ||
-        now.st_dev != h.device || now.st_ino != h.inode)
+        (h.mount >= mounts.count && (h.mount != MOUNTS_MAX || !mounts.has_logical)) || h.kind > FILE_PARTICLE ||
+        next.fstat(fd, &now) != 0 || now.st_dev != h.device || now.st_ino != h.inode)
         return;
     file_each(find_same, &found);
     int error = found.same ? file_set(found.same, fd) : take_new(&h, value + 1 + 2 * sizeof h, fd);

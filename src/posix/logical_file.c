@@ -203,10 +203,10 @@ int logical_open(const char *path, int flags, int *fd)
         error = open_bytes(f, *fd);
     if (error == 0)
         error = file_set(f, *fd);
-    if (error == 0 && *fd <= STDERR_FILENO)
-        error = mark_begin(f, *fd);
     if (error != 0)
         end_reading(f);
+    if (error == 0 && *fd <= STDERR_FILENO && (error = mark_begin(f, *fd)) != 0)
+        file_forget(*fd);
     file_put(f);
     if (error != 0 && *fd >= 0)
         next.close(*fd);
