@@ -186,6 +186,8 @@ int tree_open(struct mount *m, const char *path, int flags, mode_t mode, int *fd
         error = open_once(f, mode, 1, fd);
     if (error == 0 && (flags & O_DIRECTORY) && !S_ISDIR(f->st.st_mode))
         error = ENOTDIR;
+    if (error == 0 && (flags & O_TRUNC) && !(flags & O_PATH)) /* other descriptors that are this file */
+        error = file_each(file_refresh_same, &f->st);
     if (error == 0)
         error = file_set(f, *fd);
     if (error != 0)

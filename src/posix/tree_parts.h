@@ -43,6 +43,8 @@ void tree_close_readers(struct tree *t, int is_all);
 int file_publish_locked(struct file *f, int fd, void *unused);
 /* For file_each: give `stat`, if it is that of this file, the size that was written. */
 int file_note_size(struct file *f, int fd, void *stat);
+/* For file_each: have the state that the namespace has, if this is the file with `stat`. */
+int file_refresh_same(struct file *f, int fd, void *stat);
 /* The memfd of a file that is being opened. */
 int file_make_descriptor(struct file *f, int *fd);
 /* Whether a file has something to publish. */

@@ -91,7 +91,7 @@ static int count_open(struct file *f, int fd, void *count)
 }
 
 /* The bytes of a file that is mapped are changed by the mapping, so it only gets its size. */
-static int refresh_same(struct file *f, int fd, void *stat)
+int file_refresh_same(struct file *f, int fd, void *stat)
 {
     const struct stat *now = stat;
     int error = 0;
@@ -115,5 +115,5 @@ int tree_refresh_path(struct mount *m, const char *path, int flags)
     int count = 0;
 
     file_each(count_open, &count);
-    return count > 0 && tree_stat(m, path, flags, &st) == 0 ? file_each(refresh_same, &st) : 0;
+    return count > 0 && tree_stat(m, path, flags, &st) == 0 ? file_each(file_refresh_same, &st) : 0;
 }

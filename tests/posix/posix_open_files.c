@@ -59,6 +59,10 @@ static void change_size(void)
     say("write", write(fd, "ab", 2));
     say("truncate", truncate("size", 20));
     say_bytes("longer", fd);
+    add = open("size", O_WRONLY | O_TRUNC);
+    say_bytes("opened with O_TRUNC", fd);
+    say("write", write(add, "new", 3));
+    close(add);
     close(fd);
     close(read_only);
     say_file("size");
