@@ -164,6 +164,19 @@ static int is_shared(int flags)
     return (flags & MAP_TYPE) != MAP_PRIVATE;
 }
 
+/* A mapping that could be written to later, by mprotect, only if the file can be: the memfd itself can. */
+static void *map_memfd(const struct file *f, int fd, void *at, size_t size, int access, int flags, off_t offset)
+{
+    int own = is_shared(flags) && (f->flags & O_ACCMODE) == O_RDONLY ? file_reopen(fd, O_RDONLY) : -1;
+    void *mapped = kernel_map(at, size, access, flags, own >= 0 ? own : fd, offset);
+    int error = errno;
+
+    if (own >= 0)
+        next.close(own);
+    errno = error;
+    return mapped;
+}
+
 static void *map(struct file *f, int fd, void *at, size_t size, int access, int flags, off_t offset)
 {
     int is_write = is_shared(flags) && (access & PROT_WRITE), error = check_access(f, access, is_shared(flags));
@@ -173,7 +186,7 @@ static void *map(struct file *f, int fd, void *at, size_t size, int access, int 
     if (error == 0 && f->kind == FILE_TREE)
         error = load(f, fd);
     if (error == 0)
-        return kernel_map(at, size, access, flags, fd, offset);
+        return map_memfd(f, fd, at, size, access, flags, offset);
     errno = error;
     return MAP_FAILED;
 }

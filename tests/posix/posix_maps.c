@@ -98,6 +98,18 @@ static void map_to_read(void)
     show("written to later", "to_write");
 }
 
+/* A file that is open only to be read cannot be written to by a mapping. */
+static void map_read_only(void)
+{
+    int fd = open_new("read_only", O_RDONLY);
+    char *bytes = map(fd, NULL, PROT_READ, MAP_SHARED);
+
+    printf("a mapping to read: %d", mprotect(bytes, 10, PROT_READ | PROT_WRITE));
+    printf(", %s\n", strerror(errno));
+    CHECK(munmap(bytes, 10));
+    CHECK(close(fd));
+}
+
 /* Another mapping at the same place ends the first one. */
 static void map_over(void)
 {
@@ -156,6 +168,7 @@ static void maps(void)
 {
     printf("early: %d\n", munmap(early, PAGE));
     map_to_read();
+    map_read_only();
     map_over();
     map_locked();
     map_without_input();
