@@ -274,7 +274,30 @@ static struct mapping *take_within(const char *from, size_t size)
     return m;
 }
 
-/* Mappings of which only the begin or the end lies in a range. */
+/* If a range is in the middle of a mapping, note what is behind it as another one. Returns an error number. */
+static int split(const char *from, size_t size)
+{
+    const char *until = from + size;
+    struct mapping rest = {.fd = -1};
+
+    lock_take(&mappings.lock);
+    for (const struct mapping *m = mappings.first; m && rest.fd < 0; m = m->next)
+        if (m->from < from && until < m->from + m->size)
+            rest = *m;
+    struct file *f = file_get(rest.fd);
+    lock_give(&mappings.lock);
+    if (!f)
+        return 0;
+    size_t before = (size_t)(until - rest.from);
+    rest.from += before;
+    rest.at += before;
+    rest.size -= before;
+    int error = note_mapping(f, rest.fd, rest);
+    file_put(f);
+    return error;
+}
+
+/* Mappings of which only a part lies in a range: they end before it, or begin behind it. */
 static void trim(char *from, size_t size)
 {
     lock_take(&mappings.lock);
@@ -284,7 +307,7 @@ static void trim(char *from, size_t size)
             m->at += (uint64_t)(until - m->from);
             m->from = until;
             m->size = (size_t)(end - until);
-        } else if (from < end && end <= until) {
+        } else if (m->from < from && from < end) {
             m->size = (size_t)(from - m->from);
         }
     }
@@ -325,8 +348,10 @@ static int end_within(char *from, size_t size)
         error = error == 0 ? ended : error;
         free(m);
     }
-    trim(from, whole);
-    return error;
+    int noted = split(from, whole);
+    if (noted == 0) /* or all of it stays noted */
+        trim(from, whole);
+    return error == 0 ? noted : error;
 }
 
 CALL int munmap(void *from, size_t size)

@@ -110,6 +110,29 @@ static void map_read_only(void)
     CHECK(close(fd));
 }
 
+/* Unmap the middle, and then the ends, while the program goes on. */
+static void unmap_in_parts(void)
+{
+    int fd = open("parts", O_RDWR | O_CREAT, 0644);
+    char got[4] = "";
+
+    CHECK(ftruncate(fd, (off_t)(3 * PAGE)));
+    char *bytes = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    check("mmap", bytes == MAP_FAILED ? -1 : 0);
+    CHECK(close(fd));
+    bytes[PAGE] = 'B';
+    CHECK(munmap(bytes + PAGE, PAGE));
+    bytes[0] = 'A';
+    bytes[2 * PAGE] = 'C';
+    CHECK(munmap(bytes, PAGE));
+    CHECK(munmap(bytes + 2 * PAGE, PAGE));
+    fd = open("parts", O_RDONLY);
+    for (size_t i = 0; i < 3; i++)
+        CHECK(pread(fd, got + i, 1, (off_t)(i * PAGE)));
+    CHECK(close(fd));
+    printf("unmapped in parts: %s\n", got);
+}
+
 /* Another mapping at the same place ends the first one. */
 static void map_over(void)
 {
@@ -169,6 +192,7 @@ static void maps(void)
     printf("early: %d\n", munmap(early, PAGE));
     map_to_read();
     map_read_only();
+    unmap_in_parts();
     map_over();
     map_locked();
     map_without_input();
