@@ -115,12 +115,16 @@ static ssize_t write_bytes(struct file *f, int fd, const void *bytes, size_t siz
     return error == 0 ? put : posix_result(error);
 }
 
-/* Another thread may have closed the file, and published what was written until then. */
+/* Another thread may have closed the file, and published what was written until then. A handler does not write into
+ * the middle of a call that it has interrupted: that call would not know where the bytes are. */
 static ssize_t write_inside(struct file *f, int fd, const void *bytes, size_t size, off_t at)
 {
     ssize_t put;
 
-    lock_take(&f->lock);
+    if (lock_try(&f->lock) != 0) {
+        file_put(f);
+        return posix_result(EDEADLK);
+    }
     if (!file_is_at(f, fd) || f->kind == FILE_FOLDER || (f->flags & O_ACCMODE) == O_RDONLY || (f->flags & O_PATH))
         put = posix_result(EBADF);
     else if (f->kind == FILE_PARTICLE)
@@ -343,7 +347,10 @@ static int truncate_inside(struct file *f, int fd, off_t size)
 {
     int result;
 
-    lock_take(&f->lock);
+    if (lock_try(&f->lock) != 0) {
+        file_put(f);
+        return posix_result(EDEADLK);
+    }
     if (!file_is_at(f, fd))
         result = posix_result(EBADF);
     else if (f->kind == FILE_PARTICLE)

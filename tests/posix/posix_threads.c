@@ -209,8 +209,46 @@ static void exit_in_handler(void)
         int status = wait_or_kill(child);
         ended += WIFEXITED(status) && WEXITSTATUS(status) == HANDLER_STATUS;
     }
-    /* A signal can come in the few instructions in which a lock is taken and has no owner yet: then the child waits. */
-    say("ended by a handler", ended > HANDLER_TIMES / 2);
+    say("ended by a handler", ended);
+}
+
+#define WRITES 20000
+
+static int fd_of_handler;
+static volatile sig_atomic_t in_handler;
+
+static void write_in_handler(int signal)
+{
+    int before = errno;
+
+    (void)signal;
+    if (write(fd_of_handler, "handler\n", 8) == 8)
+        in_handler = in_handler + 1;
+    errno = before;
+}
+
+/* Each record that was written is in the file, and whole. */
+static void handler_writes(void)
+{
+    const struct itimerval often = {.it_value = {.tv_usec = 200}, .it_interval = {.tv_usec = 200}},
+                           never = {.it_value = {0}};
+    int written = 0, of_main = 0, of_handler = 0;
+    char record[8];
+
+    fd_of_handler = open("both", O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0644);
+    sigaction(SIGALRM, &(struct sigaction){.sa_handler = write_in_handler, .sa_flags = SA_RESTART}, NULL);
+    setitimer(ITIMER_REAL, &often, NULL);
+    for (int i = 0; i < WRITES; i++)
+        written += write(fd_of_handler, "program\n", 8) == 8;
+    setitimer(ITIMER_REAL, &never, NULL);
+    say("close", close(fd_of_handler));
+    int fd = open("both", O_RDONLY);
+    while (read(fd, record, 8) == 8) {
+        of_main += memcmp(record, "program\n", 8) == 0;
+        of_handler += memcmp(record, "handler\n", 8) == 0;
+    }
+    say("of the program", of_main);
+    say("all", written == of_main && in_handler == of_handler && in_handler > 0);
 }
 
 /* ---- Forks while another thread uses files ---- */
@@ -424,9 +462,9 @@ static void spawn_with_signals(void)
 static const struct part {
     const char *name;
     void (*fn)(void);
-} parts[] = {{"close", close_while_used},  {"mask", create_with_mask}, {"handler", exit_in_handler},
-             {"fork", fork_while_used},    {"raw", raw_children},      {"quick", quick_ends},
-             {"spawn", spawn_with_signals}};
+} parts[] = {{"close", close_while_used}, {"mask", create_with_mask},   {"handler", exit_in_handler},
+             {"write", handler_writes},   {"fork", fork_while_used},    {"raw", raw_children},
+             {"quick", quick_ends},       {"spawn", spawn_with_signals}};
 
 int main(int argc, char **argv)
 {
