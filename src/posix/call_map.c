@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include "posix/internal.h"
+#include "posix/kernel_calls.h"
 #include "posix/locks.h"
 #include "posix/logical_view.h"
 #include "posix/next.h"
@@ -201,9 +202,9 @@ static void *map_inside(struct file *f, int fd, void *at, size_t size, int acces
 
 static int end_within(char *from, size_t size);
 
-CALL void *mmap(void *at, size_t size, int access, int flags, int fd, off_t offset)
+static void *map_call(void *at, size_t size, int access, int flags, int fd, off_t offset, const void *from)
 {
-    int is_file = fd >= 0 && !(flags & MAP_ANONYMOUS) && (logical_take(fd, CALLER) || file_is_ours(fd));
+    int is_file = fd >= 0 && !(flags & MAP_ANONYMOUS) && (logical_take(fd, from) || file_is_ours(fd));
     struct file *f = is_file ? file_get(fd) : NULL;
     void *mapped =
         f ? map_inside(f, fd, at, size, access, flags, offset) : kernel_map(at, size, access, flags, fd, offset);
@@ -221,6 +222,11 @@ CALL void *mmap(void *at, size_t size, int access, int flags, int fd, off_t offs
     kernel()(SYS_munmap, mapped, size);
     errno = error;
     return MAP_FAILED;
+}
+
+CALL void *mmap(void *at, size_t size, int access, int flags, int fd, off_t offset)
+{
+    return map_call(at, size, access, flags, fd, offset, CALLER);
 }
 CALL_ALIAS(mmap64, mmap);
 
@@ -354,11 +360,16 @@ static int end_within(char *from, size_t size)
     return error == 0 ? noted : error;
 }
 
-CALL int munmap(void *from, size_t size)
+static int unmap_call(void *from, size_t size)
 {
     int error = end_within(from, size), result = (int)kernel()(SYS_munmap, from, size);
 
     return error == 0 ? result : posix_result(error);
+}
+
+CALL int munmap(void *from, size_t size)
+{
+    return unmap_call(from, size);
 }
 
 /* A mapping is at another place now, with another size. */
@@ -383,6 +394,19 @@ static void note_moved(const char *from, char *to, size_t size)
     file_put(f);
 }
 
+static void *move_call(void *from, size_t old_size, size_t size, int flags, void *wanted)
+{
+    void *moved = (void *)kernel()(SYS_mremap, from, old_size, size, flags, wanted);
+    int error = moved != MAP_FAILED && (flags & MREMAP_FIXED) ? end_within(moved, size) : 0;
+
+    if (moved != MAP_FAILED && has_mappings())
+        note_moved(from, moved, size);
+    if (error == 0)
+        return moved;
+    errno = error;
+    return MAP_FAILED;
+}
+
 CALL void *mremap(void *from, size_t old_size, size_t size, int flags, ...)
 {
     va_list list;
@@ -390,14 +414,7 @@ CALL void *mremap(void *from, size_t old_size, size_t size, int flags, ...)
     va_start(list, flags);
     void *wanted = flags & MREMAP_FIXED ? va_arg(list, void *) : NULL;
     va_end(list);
-    void *moved = (void *)kernel()(SYS_mremap, from, old_size, size, flags, wanted);
-    int error = moved != MAP_FAILED && (flags & MREMAP_FIXED) ? end_within(moved, size) : 0;
-    if (moved != MAP_FAILED && has_mappings())
-        note_moved(from, moved, size);
-    if (error == 0)
-        return moved;
-    errno = error;
-    return MAP_FAILED;
+    return move_call(from, old_size, size, flags, wanted);
 }
 
 /* The descriptor of the mapping that an address is in; -1: none. */
@@ -424,4 +441,29 @@ CALL int msync(void *from, size_t size, int flags)
     lock_give(&f->lock);
     file_put(f);
     return posix_result(error);
+}
+
+/* UCX, which MPICH uses, writes a jump to a function of its own over the first bytes of mmap, munmap and mremap; that
+ * calls the kernel by syscall(). So these must not be called here. */
+int map_kernel(long number, const long a[], const void *from, long *result)
+{
+    switch (number) {
+    case SYS_mmap:
+        *result = (long)map_call((void *)a[0], (size_t)a[1], (int)a[2], (int)a[3], (int)a[4], a[5], from);
+        return 1;
+    case SYS_munmap:
+        *result = unmap_call((void *)a[0], (size_t)a[1]);
+        return 1;
+    case SYS_mremap:
+        *result = (long)move_call((void *)a[0], (size_t)a[1], (size_t)a[2], (int)a[3], (void *)a[4]);
+        return 1;
+    case SYS_mprotect:
+        *result = mprotect((void *)a[0], (size_t)a[1], (int)a[2]);
+        return 1;
+    case SYS_msync:
+        *result = msync((void *)a[0], (size_t)a[1], (int)a[2]);
+        return 1;
+    default:
+        return 0;
+    }
 }

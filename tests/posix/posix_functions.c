@@ -147,10 +147,10 @@ static void not_closed(void)
 /* posix_functions FOLDER [refused] */
 int main(int argc, char **argv)
 {
-    static void (*const parts[])(void) = {opening,       copies,    bytes_of_one,  appending,    large_file,
-                                          attributes,    names,     stream_modes,  stream_calls, large_stream,
-                                          opening_again, mapping,   mapping_large, mapping_huge, other_names,
-                                          others,        not_closed};
+    static void (*const parts[])(void) = {opening,       copies,       bytes_of_one,  appending,    large_file,
+                                          attributes,    names,        stream_modes,  stream_calls, large_stream,
+                                          opening_again, mapping,      mapping_large, mapping_huge, other_names,
+                                          others,        kernel_calls, kernel_maps,   not_closed};
 
     setvbuf(stdout, NULL, _IOLBF, 0);
     umask(022);

@@ -33,4 +33,6 @@ void opening_again(void);
 void mapping(void);
 void mapping_large(void);
 void mapping_huge(void);
+void kernel_calls(void);
+void kernel_maps(void);
 #endif
