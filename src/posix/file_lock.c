@@ -8,6 +8,28 @@
 #include "posix/next.h"
 #include "posix/posix_tree.h"
 
+/* Whether there are locks: nothing else is changed by two. */
+static int has_locks(const struct file *f)
+{
+    return f->mount->kind == MOUNT_LOGICAL || (f->mount->kind == MOUNT_NAMESPACE && !tree_is_snapshot(f->mount->tree));
+}
+
+/* The lock of a logical file is the folder's, as it is for those that have only a descriptor of that. */
+static int open_folder(struct file *f)
+{
+    struct stat st;
+    int fd = next.openat(AT_FDCWD, f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd < 0)
+        return errno;
+    if (next.fstat(fd, &st) != 0 || st.st_ino != f->st.st_ino || st.st_dev != f->st.st_dev) {
+        next.close(fd);
+        return ESTALE;
+    }
+    f->lock_fd = internal_keep(fd);
+    return 0;
+}
+
 /* The descriptor that holds the lock: that of this open file only. */
 static int open_lock(struct file *f)
 {
@@ -15,6 +37,8 @@ static int open_lock(struct file *f)
 
     if (f->lock_fd >= 0)
         return 0;
+    if (f->mount->kind == MOUNT_LOGICAL)
+        return open_folder(f);
     if ((size_t)snprintf(path, sizeof path, "%s/" RUN_NAME, f->mount->target) >= sizeof path)
         return ENAMETOOLONG;
     f->lock_fd = internal_keep(next.openat(AT_FDCWD, path, O_RDWR | O_CREAT | O_CLOEXEC, 0666));
@@ -25,11 +49,19 @@ static int open_lock(struct file *f)
 
 void file_lock_share(struct file *f, int fd)
 {
-    int is_possible = f->mount->kind == MOUNT_NAMESPACE && !(f->flags & O_PATH) && fd <= SHARED_MAX;
+    int is_possible = has_locks(f) && !(f->flags & O_PATH) && fd <= SHARED_MAX;
     int flags = is_possible && f->lock_fd < 0 ? next.fcntl(fd, F_GETFD) : FD_CLOEXEC;
 
-    if (flags >= 0 && !(flags & FD_CLOEXEC) && !tree_is_snapshot(f->mount->tree))
+    if (flags >= 0 && !(flags & FD_CLOEXEC))
         open_lock(f);
+}
+
+void file_lock_end(struct file *f)
+{
+    if (f->lock_fd >= 0 && f->descriptors == 0) {
+        internal_close(f->lock_fd);
+        f->lock_fd = -1;
+    }
 }
 
 static int share(struct file *f, int fd, void *unused)
@@ -84,19 +116,30 @@ static int refresh(struct file *f, int fd)
     return error;
 }
 
+static int set_lock(const struct file *f, int operation, short type)
+{
+    /* The number of changes is before. */
+    struct flock l = {.l_type = type, .l_whence = SEEK_SET, .l_len = 1};
+
+    if (f->mount->kind == MOUNT_LOGICAL)
+        return next.flock(f->lock_fd, operation) == 0 ? 0 : errno;
+    l.l_start = (off_t)(sizeof(uint64_t) + (f->st.st_ino & (UINT64_MAX >> 2)));
+    if (next.fcntl(f->lock_fd, operation & LOCK_NB ? F_OFD_SETLK : F_OFD_SETLKW, &l) != 0)
+        return errno == EACCES ? EWOULDBLOCK : errno;
+    return 0;
+}
+
 int file_lock(struct file *f, int fd, int operation)
 {
     int what = operation & ~LOCK_NB;
     short type = what == LOCK_SH ? F_RDLCK : what == LOCK_EX ? F_WRLCK : F_UNLCK;
-    /* The number of changes is before. */
-    struct flock l = {.l_type = type, .l_whence = SEEK_SET, .l_len = 1};
 
     if (what != LOCK_SH && what != LOCK_EX && what != LOCK_UN)
         return EINVAL;
     if (f->flags & O_PATH)
         return EBADF;
-    if (f->mount->kind != MOUNT_NAMESPACE || tree_is_snapshot(f->mount->tree))
-        return 0; /* nothing there is changed by two */
+    if (!has_locks(f))
+        return 0;
     if (f->is_inherited && f->lock_fd < 0) {
         posix_say("%s%s: flock does not work for a descriptor that was inherited from a program without DeltaFS",
                   f->mount->point, f->path);
@@ -105,13 +148,12 @@ int file_lock(struct file *f, int fd, int operation)
     int error = prepare(f, fd, type);
     if (error != 0)
         return error;
-    l.l_start = (off_t)(sizeof(uint64_t) + (f->st.st_ino & (UINT64_MAX >> 2)));
-    if (next.fcntl(f->lock_fd, operation & LOCK_NB ? F_OFD_SETLK : F_OFD_SETLKW, &l) != 0)
-        return errno == EACCES ? EWOULDBLOCK : errno;
-    error = type == F_UNLCK ? 0 : refresh(f, fd);
-    l.l_type = F_UNLCK;
+    error = set_lock(f, operation, type);
+    if (error != 0 || type == F_UNLCK)
+        return error;
+    error = refresh(f, fd);
     if (error != 0)
-        next.fcntl(f->lock_fd, F_OFD_SETLK, &l);
+        set_lock(f, LOCK_UN, F_UNLCK);
     return error;
 }
 

@@ -14,6 +14,8 @@ int file_lock(struct file *f, int fd, int operation);
  * descriptor may lock the file, also for this process, as the command flock does for a shell. */
 void file_lock_share(struct file *f, int fd);
 void file_locks_share(void);
+/* If all descriptors are closed: release the lock. */
+void file_lock_end(struct file *f);
 /* The descriptor by which the lock is held is inherited, too; how the next program knows it. */
 struct handed_lock {
     int32_t fd; /* -1: there is none */

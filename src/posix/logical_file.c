@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "posix/locks.h"
+#include "posix/file_lock.h"
 #include "posix/logical_view.h"
 #include "posix/mark.h"
 #include "posix/next.h"
@@ -162,6 +163,7 @@ int logical_close(struct file *f, int fd)
     lock_take(&f->lock);
     int error = file_publish(f, fd);
     end_reading(f);
+    file_lock_end(f);
     lock_give(&f->lock);
     return error;
 }
@@ -173,6 +175,22 @@ static int fill_memfd(struct file *f, int fd)
         return errno;
     f->has_all = f->st.st_size == 0;
     return (f->flags & O_ACCMODE) != O_WRONLY && f->st.st_size <= ALL_MAX ? file_load(f, fd) : 0;
+}
+
+int logical_refresh(struct file *f, int fd)
+{
+    end_reading(f);
+    spans_clear(&f->dirty);
+    int error = logical_error(open_same(f, O_RDONLY, &f->logical));
+    if (error != 0 || !f->logical)
+        return error;
+    error = logical_stat_open(f->path, f->logical, &f->st);
+    if (error == 0 && next.ftruncate(fd, 0) != 0)
+        error = errno;
+    if (error == 0)
+        error = fill_memfd(f, fd);
+    int marked = mark_set_at_end(f, fd);
+    return error == 0 ? marked : error;
 }
 
 static int open_bytes(struct file *f, int fd)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "posix/handover.h"
+#include "posix/internal.h"
 #include "posix/locks.h"
 #include "posix/next.h"
 #include "posix/posix_tree.h"
@@ -115,6 +116,8 @@ static int replace(int fd, const char *path, int flags)
     if (error != 0)
         return error;
     struct file *f = file_get(new);
+    if (f) /* the program may have locked it */
+        f->lock_fd = internal_keep(next.fcntl(fd, F_DUPFD_CLOEXEC, 0));
     if (!f || next.dup3(new, fd, flags & O_CLOEXEC) < 0)
         error = f ? errno : EBADF;
     else

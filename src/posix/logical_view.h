@@ -53,6 +53,8 @@ int logical_set(const char *path, const struct deltafs_namespace_attributes *a);
 /* Read from an open file, and put into it what is only in its memfd. With its lock. */
 int logical_read(struct file *f, void *bytes, size_t size, uint64_t at, size_t *got);
 int logical_publish(struct file *f, int fd, struct span *unseen);
+/* Have its bytes and its size as they are by now, unless there is something to publish. With its lock. */
+int logical_refresh(struct file *f, int fd);
 /* Make an open file durable that has been published. */
 int logical_sync(const char *path);
 /* The last descriptor is being closed. */

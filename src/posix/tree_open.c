@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include "posix/internal.h"
+#include "posix/file_lock.h"
 #include "posix/locks.h"
 #include "posix/logical_view.h"
 #include "posix/mark.h"
@@ -48,10 +48,7 @@ static int close_file(struct file *f, int fd)
 {
     lock_take(&f->lock);
     int error = file_publish(f, fd);
-    if (f->lock_fd >= 0 && f->descriptors == 0) {
-        internal_close(f->lock_fd);
-        f->lock_fd = -1;
-    }
+    file_lock_end(f);
     lock_give(&f->lock);
     forget_reader(f);
     return error;

@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include "posix/locks.h"
+#include "posix/follow.h"
+#include "posix/logical_view.h"
 #include "posix/mark.h"
 #include "posix/next.h"
 #include "posix/posix_tree.h"
@@ -52,6 +54,8 @@ int file_refresh(struct file *f, int fd)
 
     if (f->kind != FILE_TREE || (f->flags & O_PATH) || f->is_removed || f->is_mapped || file_has_changes(f, fd))
         return 0;
+    if (f->mount->kind == MOUNT_LOGICAL)
+        return logical_refresh(f, fd);
     int error = tree_begin(t, 0, &ns);
     return error == 0 ? tree_end(t, look_again(f, fd, ns)) : error;
 }
@@ -115,5 +119,5 @@ int tree_refresh_path(struct mount *m, const char *path, int flags)
     int count = 0;
 
     file_each(count_open, &count);
-    return count > 0 && tree_stat(m, path, flags, &st) == 0 ? file_each(file_refresh_same, &st) : 0;
+    return count > 0 && inside_stat(m, path, flags, &st) == 0 ? file_each(file_refresh_same, &st) : 0;
 }
