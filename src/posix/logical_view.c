@@ -237,7 +237,8 @@ int logical_truncate(const char *path, uint64_t size)
     int status = deltafs_logical_open(path, O_RDWR, NULL, &h);
     if (status == DELTAFS_OK)
         status = deltafs_logical_truncate(h, size);
-    return finish(h, status);
+    error = finish(h, status);
+    return error == 0 ? tree_refresh_path(logical_mount(), path, 0) : error;
 }
 
 int logical_remove(const char *path)

@@ -116,8 +116,31 @@ try: os.fsync(fd); failed = "logical" not in os.getcwd()
 except OSError: failed = True
 print(failed); resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)); os.fsync(fd); os.close(fd); see("kept")
 fd = os.open("kept", os.O_RDONLY); os.fchmod(fd, 0o644); print(oct(os.stat("kept").st_mode), os.read(fd, 4))
+fd = os.open("kept", os.O_RDWR); read = os.open("kept", os.O_RDONLY); os.pread(read, 1, 0)
+os.truncate("kept", 5); print(os.fstat(fd).st_size, os.pread(read, 100, 0)); open("kept", "w").close(); print(os.fstat(fd).st_size)
 END
 both "\"${PYTHON3:-python3}\" ../open.py 2>/dev/null"
+
+# Locks: of two descriptors, of one that is used afterwards, and of two processes that count.
+cat >locks.py <<'END'
+import os
+from fcntl import flock, LOCK_EX, LOCK_NB, LOCK_SH, LOCK_UN
+def attempt(fd):
+    try: flock(fd, LOCK_EX | LOCK_NB); return True
+    except BlockingIOError: return False
+one = os.open("kept", os.O_RDWR); two = os.open("kept", os.O_RDWR); read = os.open("kept", os.O_RDONLY)
+flock(one, LOCK_EX); print(attempt(two), attempt(read)); flock(one, LOCK_UN)
+flock(read, LOCK_SH); os.read(read, 1); print(attempt(one)); os.close(read); print(attempt(one)); os.close(one)
+os.truncate("kept", 0)
+child = os.fork()
+fd = os.open("kept", os.O_RDWR)
+for i in range(20):
+    flock(fd, LOCK_EX); n = int(os.pread(fd, 9, 0) or 0); os.pwrite(fd, b"%d" % (n + 1), 0); flock(fd, LOCK_UN)
+if child == 0: os._exit(0)
+os.wait(); os.close(fd); print(open("kept").read())
+END
+both "\"${PYTHON3:-python3}\" ../locks.py"
+both 'exec 5<>kept; (flock 5; echo in); flock -n kept true || echo locked; exec 5>&-; flock -n kept echo free'
 # Another process puts a file where an open one was: what was written to that is not put into the new one.
 make mine 12 4000
 make theirs 13 4000
