@@ -417,30 +417,45 @@ CALL void *mremap(void *from, size_t old_size, size_t size, int flags, ...)
     return move_call(from, old_size, size, flags, wanted);
 }
 
-/* The descriptor of the mapping that an address is in; -1: none. */
-static int descriptor_at(const char *at)
+/* The descriptor of the first mapping in the range from *at to `until`, and its end as *at; -1: there is none. */
+static int descriptor_at(const char **at, const char *until)
 {
-    int fd = -1;
+    const struct mapping *first = NULL;
 
     lock_take(&mappings.lock);
-    for (const struct mapping *m = mappings.first; m && fd < 0; m = m->next)
-        fd = at >= m->from && at < m->from + m->size ? m->fd : -1;
+    for (const struct mapping *m = mappings.first; m; m = m->next)
+        if (m->from < until && *at < m->from + m->size && (!first || m->from < first->from))
+            first = m;
+    int fd = first ? first->fd : -1;
+    *at = first ? first->from + first->size : until;
     lock_give(&mappings.lock);
     return fd;
 }
 
-CALL int msync(void *from, size_t size, int flags)
+/* Publish an open file, or make it durable. */
+static int sync_mapped(int fd, int flags)
 {
-    int fd = has_mappings() ? descriptor_at(from) : -1;
     struct file *f = file_get(fd);
 
     if (!f)
-        return (int)kernel()(SYS_msync, from, size, flags);
+        return 0;
     lock_take(&f->lock);
     int error = flags & MS_SYNC ? file_sync(f, fd) : file_publish(f, fd);
     lock_give(&f->lock);
     file_put(f);
-    return posix_result(error);
+    return error;
+}
+
+CALL int msync(void *from, size_t size, int flags)
+{
+    const char *at = from, *until = at + size;
+    int result = (int)kernel()(SYS_msync, from, size, flags), error = 0;
+
+    while (has_mappings() && at < until) {
+        int synced = sync_mapped(descriptor_at(&at, until), flags);
+        error = error == 0 ? synced : error;
+    }
+    return error == 0 ? result : posix_result(error);
 }
 
 /* UCX, which MPICH uses, writes a jump to a function of its own over the first bytes of mmap, munmap and mremap; that

@@ -133,6 +133,38 @@ static void unmap_in_parts(void)
     printf("unmapped in parts: %s\n", got);
 }
 
+/* Two files that are mapped one behind the other. */
+static void sync_both(void)
+{
+    int pipe_of[2];
+
+    fflush(stdout);
+    CHECK(pipe(pipe_of));
+    pid_t child = fork(); /* now, since fork itself publishes */
+    check("fork", child);
+    if (child == 0) {
+        CHECK(close(pipe_of[1]));
+        CHECK(read(pipe_of[0], &(char){0}, 1));
+        show("synced", "first");
+        show("synced", "second");
+        _exit(0);
+    }
+    int first = open_new("first", O_RDWR), second = open_new("second", O_RDWR);
+    char *bytes = mmap(NULL, 2 * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    check("mmap", bytes == MAP_FAILED ? -1 : 0);
+    CHECK(mmap(bytes, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, first, 0) == MAP_FAILED ? -1 : 0);
+    CHECK(mmap(bytes + PAGE, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, second, 0) == MAP_FAILED ? -1 : 0);
+    bytes[0] = 'A';
+    bytes[PAGE] = 'B';
+    CHECK(msync(bytes, 2 * PAGE, MS_SYNC));
+    CHECK(close(pipe_of[1]));
+    CHECK(waitpid(child, NULL, 0));
+    CHECK(munmap(bytes, 2 * PAGE));
+    CHECK(close(first));
+    CHECK(close(second));
+}
+
 /* Another mapping at the same place ends the first one. */
 static void map_over(void)
 {
@@ -193,6 +225,7 @@ static void maps(void)
     map_to_read();
     map_read_only();
     unmap_in_parts();
+    sync_both();
     map_over();
     map_locked();
     map_without_input();
