@@ -6,8 +6,10 @@
 #include <string.h>
 #include "posix/file.h"
 #include "posix/follow.h"
+#include "posix/mark.h"
 #include "posix/locks.h"
 #include "posix/posix_tree.h"
+#include "posix/tree_parts.h"
 
 static int is_file(const struct file *f, const struct stat *st)
 {
@@ -76,6 +78,12 @@ static int keep_bytes(struct file *f, int fd, void *stat)
     return 0;
 }
 
+/* Before a file gets another name: a child of a fork does not get to know that, and could not publish this. */
+static int publish_shared(struct file *f, int fd, void *stat)
+{
+    return is_file(f, stat) && f->is_shared ? file_publish_locked(f, fd, NULL) : 0;
+}
+
 void names_hold(struct renaming *n)
 {
     struct stat *lost = n->new ? &n->to : &n->from;
@@ -89,16 +97,22 @@ void names_hold(struct renaming *n)
         n->old = resolve_folders(n->mount, n->old, n->room[0]);
         n->new = resolve_folders(n->mount, n->new, n->room[1]);
     }
+    if (count > 0 && n->new)
+        file_each(publish_shared, &n->from);
     file_each(keep_bytes, lost);
     files_hold(n->mount);
 }
 
 /* ---- Afterwards ---- */
 
+/* A child of a fork has nothing to publish, either: what is behind the mark stays in the memfd only. */
 static int note_removed(struct file *f, int fd, void *stat)
 {
-    (void)fd;
-    f->is_removed |= is_file(f, stat);
+    if (!is_file(f, stat))
+        return 0;
+    f->is_removed = 1;
+    if (f->is_held && mark_before_seek(f, fd) == 0)
+        mark_set_at_end(f, fd);
     return 0;
 }
 

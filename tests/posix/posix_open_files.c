@@ -2,8 +2,8 @@
  *
  *     posix_open_files FOLDER PART
  *
- * PART is paths, links, threads, locks, names, replaced, lost or full. In a mount, all but the last two print what they
- * print in an ordinary folder. */
+ * PART is paths, links, threads, locks, names, replaced, removed, lost or full. In a mount, all but the last two print
+ * what they print in an ordinary folder. */
 #include "tests/posix/say.h"
 
 #include <errno.h>
@@ -359,6 +359,33 @@ static void rename_both(void)
     say("names", got + WEXITSTATUS(status));
 }
 
+/* A child ends when its parent has written to a file and removed it, or moved it to another folder. */
+static void end_behind(const char *path, const char *to)
+{
+    int fd = open(path, O_RDWR | O_CREAT, 0644), ends[2] = {-1, -1};
+
+    say("pipe", pipe(ends));
+    pid_t child = fork();
+    if (child == 0) {
+        close(ends[1]);
+        _exit(read(ends[0], &(char){0}, 1) != 0);
+    }
+    say("write", write(fd, "text", 4));
+    say(path, to ? rename(path, to) : unlink(path));
+    close(ends[1]);
+    say("waitpid", waitpid(child, NULL, 0) == child);
+    say_bytes(path, fd);
+    say("close", close(fd));
+}
+
+static void removed(void)
+{
+    mkdir("folder", 0755);
+    end_behind("removed", NULL);
+    end_behind("moved", "folder/moved");
+    say_file("folder/moved");
+}
+
 /* Bytes at the end of a file that has no room for all of them. */
 static void full(void)
 {
@@ -395,6 +422,8 @@ int main(int argc, char **argv)
         lost();
     else if (strcmp(argv[2], "names") == 0)
         rename_both();
+    else if (strcmp(argv[2], "removed") == 0)
+        removed();
     else if (strcmp(argv[2], "full") == 0)
         full();
     return 0;

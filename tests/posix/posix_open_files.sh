@@ -7,12 +7,13 @@ open_files=$(cd "$top_builddir" && pwd)/posix_open_files
 cd "$work" || exit 99
 
 expect 0 "$deltafs" ns create ns
-for part in paths links threads locks names replaced; do
+for part in paths links threads locks names replaced removed; do
     mkdir "$part"
     expect 0 m mkdir "/mounted/$part"
     "$open_files" "$work/$part" "$part" >wanted || fail "$part: in an ordinary folder"
-    m "$open_files" "/mounted/$part" "$part" >got || fail "$part: in a mount"
+    m "$open_files" "/mounted/$part" "$part" >got 2>err || fail "$part: in a mount: $(cat err)"
     same got wanted "$part"
+    [ ! -s err ] || fail "$part: a message: $(cat err)"
 done
 
 # A process that begins to write does not find a file that it was reading, and that was replaced.
