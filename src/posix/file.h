@@ -30,8 +30,8 @@ struct file {
     int has_all; /* the memfd has all bytes of the file */
     int is_removed;
     int is_resolved;    /* the path is one without links */
-    int is_held;        /* for a fork, with */
-    struct file *held;  /* this one */
+    int is_held;        /* files_hold() has its lock */
+    struct file *held;  /* and that of this one; NULL: it is the first */
     struct spans dirty; /* what is only in the memfd */
     int is_placed;      /* with O_APPEND: not all of that was added, so it is put where it is */
     uint64_t cut;       /* the file was truncated to this since it was last committed; UINT64_MAX: it was not */

@@ -26,8 +26,7 @@ int follow_name(int folder, const char *path, char out[static PATH_MAX]);
 int follow_find(struct route *r, int folder, const char *path);
 
 /* Whether a call that has failed, with errno, is to be made again, since its path leads elsewhere: *r is changed then.
- * `has_last`: it follows a link that the path ends in, too. errno stays, or says
- * what a namespace cannot know. */
+ * `has_last`: it follows a link that the path ends in, too. errno stays, or says what a namespace cannot know. */
 int follow_route(struct route *r, int has_last);
 
 #endif

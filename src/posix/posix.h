@@ -5,14 +5,19 @@
  *     mount.c      the mount points; route.c: whether a path leads into one
  *     follow.c     symbolic links between the system and mounts
  *     next.c       the functions of the C library that are behind those of this one; library.c: those of libdeltafs
- *     file.c       which descriptors are open files of a mount, and what was written to them
+ *     file.c       which descriptors are open files of a mount, and what was written to them (span.c)
+ *     file_lock.c  locks of these files (flock); locks.c: those of this library
  *     posix_tree.c the namespaces: a handle of each, which processes of a run take turns to change
+ *     tree_*.c     open files of a namespace: opening, reading, publishing, and finding them again
+ *     names_open.c open files whose names are changed; folder_names.c: the names in a folder
  *     mark.c       bytes that are written to a descriptor without this library
  *     logical_view.c logical files of the system, which are folders there; logical_file.c: those that are open
  *     internal.c   descriptors of DeltaFS itself, which programs must not close
  *     handover.c   what the next program gets to know: inherited descriptors, the working directory
  *     program.c    programs and libraries that are files of a mount
- *     particles.c  the directories of particles
+ *     particles*.c the directories of particles; spool.c: their records, until an epoch ends; placeholder.c: their
+ *                  descriptors
+ *     posix_job*.c the MPI job that a program is a rank of
  *     call_*.c     the functions that programs call instead of those of the C library, by what they are about
  *
  * Descriptors. An open file has a descriptor that the kernel knows: a memfd, whose offset is the file's. So dup, fork,
