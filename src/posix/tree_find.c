@@ -27,33 +27,37 @@ static int open_path(const struct file *f, deltafs_namespace *ns, int flags, str
     return status == DELTAFS_OK ? closed : status;
 }
 
-/* The path that the file has by now if another process has renamed it within its folder; on the heap. NULL: it has not.
- * There is no other way from an inode to its name than to list the folder. */
-static char *find_renamed(const struct file *f, deltafs_namespace *ns)
+/* The path that the file has by now if another process has renamed it within its folder; on the heap. *out stays
+ * NULL if it has not. There is no other way from an inode to its name than to list the folder. */
+static int find_renamed(const struct file *f, deltafs_namespace *ns, char **out)
 {
     const struct deltafs_namespace_entry *e = NULL;
     deltafs_namespace_list *list = NULL;
-    char *path = NULL, *folder = strdup(f->path);
+    char *folder = strdup(f->path);
 
     if (!folder)
-        return NULL;
+        return DELTAFS_ERR_MEMORY;
     strrchr(folder, '/')[1] = '\0';
     int status = deltafs_namespace_list_open(ns, folder, &list);
     do
         status = status == DELTAFS_OK ? deltafs_namespace_list_next(list, &e) : status;
     while (status == DELTAFS_OK && e && e->stat.inode != f->st.st_ino);
-    if (status == DELTAFS_OK && e && asprintf(&path, "%s%s", folder, e->name) < 0)
-        path = NULL;
+    if (status == DELTAFS_OK && e && asprintf(out, "%s%s", folder, e->name) < 0) {
+        *out = NULL;
+        status = DELTAFS_ERR_MEMORY;
+    }
     deltafs_namespace_list_close(list);
     free(folder);
-    return path;
+    return status == DELTAFS_ERR_NOT_FOUND || status == DELTAFS_ERR_NOT_FOLDER ? DELTAFS_OK : status;
 }
 
 int tree_open_same(struct file *f, deltafs_namespace *ns, int flags, struct stat *now, deltafs_namespace_file **out)
 {
     *out = NULL;
+    char *path = NULL;
     int status = open_path(f, ns, flags, now, out);
-    char *path = status == DELTAFS_OK && !*out ? find_renamed(f, ns) : NULL;
+    if (status == DELTAFS_OK && !*out)
+        status = find_renamed(f, ns, &path);
     if (!path)
         return status;
     free(f->path);
