@@ -136,10 +136,21 @@ static int fail(int status)
     return error;
 }
 
+/* An error number if the namespace cannot be changed; asked until it was opened to change it. */
+static int check_change(const struct tree *t)
+{
+    if (t->is_snapshot)
+        return EROFS;
+    int is_refused = !t->is_writer && next.faccessat(AT_FDCWD, t->target, W_OK, AT_EACCESS) != 0;
+    return is_refused && (errno == EACCES || errno == EROFS) ? errno : 0;
+}
+
 int tree_begin(struct tree *t, int is_change, deltafs_namespace **out)
 {
-    if (is_change && t->is_snapshot)
-        return EROFS;
+    int refused = is_change ? check_change(t) : 0;
+
+    if (refused != 0)
+        return refused;
     if (lock_try(&t->lock) != 0)
         return EDEADLK;
     int error = run_open(t);

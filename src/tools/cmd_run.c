@@ -149,7 +149,7 @@ static int run_run(const struct command_call *c)
     if (code == EXIT_OK)
         code = run_set_environment(r, c->options);
     if (code == EXIT_OK)
-        code = run_create_namespaces(r);
+        code = run_create_namespaces(r, c->options);
     if (code != EXIT_OK)
         return code;
     c->operand[c->count] = NULL;

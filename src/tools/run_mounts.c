@@ -1,11 +1,14 @@
 /* Mounts of "deltafs run": POINT=TARGET of --mount and --particles. */
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include <deltafs/deltafs_namespace.h>
+#include "tools/cmd.h"
 #include "tools/run_parts.h"
 #include "tools/target.h"
 #include "tools/text.h"
@@ -177,6 +180,8 @@ static int is_within(const char *path, const char *folder)
 
 static int check_points(const struct run_mount *m, const struct run_mount *other)
 {
+    if (m != other && strcmp(m->point, other->point) == 0)
+        return text_fail(EXIT_USAGE, "run: %s is the mount point of two; each needs one of its own", m->point);
     if (m != other && is_within(m->point, other->point))
         return text_fail(EXIT_USAGE, "run: %s lies within %s; mount points must lie side by side", m->point,
                          other->point);
@@ -236,10 +241,51 @@ static int create_namespace(const char *path)
     return text_of_call(status == DELTAFS_OK ? deltafs_namespace_close(ns) : status);
 }
 
-int run_create_namespaces(const struct run *r)
+/* Whether a folder can be made at a path. */
+static int check_above(const char *path)
+{
+    char above[PATH_MAX];
+
+    snprintf(above, sizeof above, "%s", path);
+    const char *folder = dirname(above);
+    if (access(folder, W_OK) == 0)
+        return EXIT_OK;
+    return text_fail(EXIT_TROUBLE, "run: %s cannot be created: %s: %s", path, folder, strerror(errno));
+}
+
+/* A directory of particles is created when the first epoch ends, and one that exists may be here only to be read. So
+ * this finds what can be known before the program runs. */
+static int check_directory(const char *path, const deltafs_options *options)
+{
+    struct deltafs_stat st = {.struct_size = sizeof st};
+    const struct timespec pause = {.tv_nsec = 200000000};
+    const char *schema = cmd_option(options, "schema");
+    deltafs_dir *dir;
+    int code = EXIT_OK;
+
+    if (access(path, F_OK) != 0 && errno == ENOENT)
+        return check_above(path);
+    int status = deltafs_open(path, NULL, &dir);
+    if (status == DELTAFS_ERR_NOT_DELTAFS) { /* another process may be creating it */
+        nanosleep(&pause, NULL);
+        status = deltafs_open(path, NULL, &dir);
+    }
+    if (status != DELTAFS_OK)
+        return text_fail(EXIT_TROUBLE, "run: %s", deltafs_errmsg(NULL));
+    if (*schema && deltafs_stat(dir, &st) == DELTAFS_OK && strcmp(schema, st.schema) != 0)
+        code = text_fail(EXIT_TROUBLE, "run: the schema is '%s', but %s was made with '%s'; use another directory",
+                         schema, path, st.schema);
+    deltafs_close(dir);
+    return code;
+}
+
+int run_create_namespaces(const struct run *r, const deltafs_options *options)
 {
     int code = EXIT_OK;
 
+    for (size_t i = 0; i < r->given && code == EXIT_OK; i++)
+        if (r->mount[i].is_particles)
+            code = check_directory(r->mount[i].target, options);
     for (size_t i = 0; i < r->given && code == EXIT_OK; i++)
         if (!r->mount[i].is_particles && !r->mount[i].is_snapshot)
             code = create_namespace(r->mount[i].target);

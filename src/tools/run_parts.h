@@ -31,8 +31,8 @@ const char *run_parse_mount(const char *text, void *run);
 const char *run_parse_particles(const char *text, void *run);
 /* Make all targets absolute, and check them. */
 int run_prepare_mounts(struct run *r);
-/* Create the namespaces that do not exist, with the options of the environment. */
-int run_create_namespaces(const struct run *r);
+/* Create the namespaces that do not exist, with the options of the environment, and check directories of particles. */
+int run_create_namespaces(const struct run *r, const deltafs_options *options);
 
 /* ---- The environment of the program ---- */
 

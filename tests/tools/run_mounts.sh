@@ -93,7 +93,9 @@ refuse "$work/ns=link" "$work/link would be hidden by the mount point $work/ns"
 expect 2 run --mount /p=ns --particles /p/q=dumps -- env
 says "/p/q lies within /p"
 expect 2 run --mount /p=ns --mount /p=other -- env
-says "/p lies within /p"
+says "/p is the mount point of two"
+expect 3 run --particles /p=ns -- env
+says "$work/ns: a folder, not a DeltaFS directory"
 expect 2 run --particles /q=dumps --mount "$work/dumps=ns" -- env
 says "$work/dumps would be hidden by the mount point $work/dumps"
 expect 3 run --mount /p=nowhere/ns -- env
@@ -164,12 +166,9 @@ if [ -e "$hook" ] && [ -z "${LD_PRELOAD:-}" ]; then
     [ -s wanted ] || fail "the program changed nothing"
     sort synced | same wanted - "what changed (<) and what was forced to storage (>) differ"
     # A directory of particles, with a volume.
-    mkdir -p particles/deep volume
-    : >particles/deep/file
-    : >volume/file
-    ln -s ../volume particles/00
-    ln -s nowhere particles/broken
-    expect 0 synced --particles /q=particles --particles /r=reg/none -- true
+    expect 0 synced --particles /q=particles --particles /r=reg/none -- sh -c '
+        mkdir -p particles/deep volume && : >particles/deep/file && : >volume/file &&
+        ln -s ../volume particles/00 && ln -s nowhere particles/broken'
     sort synced >out
     for name in particles particles/deep particles/deep/file volume volume/file; do
         echo "$work/$name"
