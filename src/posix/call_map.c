@@ -340,10 +340,17 @@ static int end_mapping(const struct mapping *m)
     return error == 0 ? closed : error;
 }
 
+static size_t in_pages(size_t size)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    return (size + page - 1) / page * page;
+}
+
 /* What is mapped in a range is not mapped there any more. Returns an error number. */
 static int end_within(char *from, size_t size)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), whole = (size + page - 1) / page * page;
+    size_t whole = in_pages(size);
     struct mapping *m;
     int error = 0;
 
@@ -394,8 +401,24 @@ static void note_moved(const char *from, char *to, size_t size)
     file_put(f);
 }
 
+/* Whether a range is only a part of a mapping, or, with size 0, becomes a copy of it: such changes are not noted. */
+static int is_part(const char *from, size_t size)
+{
+    int is = 0;
+
+    lock_take(&mappings.lock);
+    for (const struct mapping *m = mappings.first; m && !is; m = m->next)
+        is = from >= m->from && from < m->from + m->size && (from != m->from || in_pages(size) != in_pages(m->size));
+    lock_give(&mappings.lock);
+    return is;
+}
+
 static void *move_call(void *from, size_t old_size, size_t size, int flags, void *wanted)
 {
+    if (has_mappings() && is_part(from, old_size)) {
+        errno = EINVAL;
+        return MAP_FAILED;
+    }
     void *moved = (void *)kernel()(SYS_mremap, from, old_size, size, flags, wanted);
     int error = moved != MAP_FAILED && (flags & MREMAP_FIXED) ? end_within(moved, size) : 0;
 

@@ -3,7 +3,7 @@
  *
  *     posix_maps FOLDER PART
  *
- * PART is maps, forks, appends, zeros, beside, or closes, which closes all descriptors. */
+ * PART is maps, forks, appends, zeros, beside, resizes, or closes, which closes all descriptors. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -281,6 +281,21 @@ static void forks(void)
     CHECK(munmap(bytes, 10));
 }
 
+/* A part of a mapping cannot be changed. */
+static void resizes(void)
+{
+    int fd = open("resized", O_RDWR | O_CREAT, 0644);
+
+    CHECK(ftruncate(fd, (off_t)(2 * PAGE)));
+    char *bytes = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    check("mmap", bytes == MAP_FAILED ? -1 : 0);
+    for (size_t i = 0; i < 2; i++)
+        printf("part: %d\n", mremap(bytes + i * PAGE, PAGE, 2 * PAGE, MREMAP_MAYMOVE) == MAP_FAILED ? errno : 0);
+    CHECK(mremap(bytes, 2 * PAGE, PAGE, 0) == MAP_FAILED ? -1 : 0);
+    CHECK(munmap(bytes, PAGE));
+    CHECK(close(fd));
+}
+
 /* ---- Added bytes ---- */
 
 static void appends(void)
@@ -408,8 +423,8 @@ int main(int argc, char **argv)
     static const struct part {
         const char *name;
         void (*run)(void);
-    } parts[] = {{"maps", maps},   {"forks", forks},   {"appends", appends},
-                 {"zeros", zeros}, {"beside", beside}, {"closes", closes}};
+    } parts[] = {{"maps", maps},     {"forks", forks},     {"appends", appends}, {"zeros", zeros},
+                 {"beside", beside}, {"resizes", resizes}, {"closes", closes}};
 
     if (argc != 3 || chdir(argv[1]) != 0) {
         fprintf(stderr, "usage: posix_maps FOLDER PART\n");

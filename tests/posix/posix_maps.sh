@@ -38,3 +38,7 @@ a mapping behind added bytes: A123456789(other)(this)
 a mapping before added bytes: A123456789(other)(this)
 END
 same got wanted beside
+
+mounted "namespace=/mounted=$work/ns" "$maps" /mounted resizes >got 2>err || fail "resizes: $(cat err)"
+printf 'part: 22\npart: 22\n' >wanted
+same got wanted resizes
