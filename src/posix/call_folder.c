@@ -152,12 +152,17 @@ static int stream_next(struct stream *s, struct dirent *room, struct dirent **ou
 }
 
 /* An entry of a folder of the system may be a logical file: then a program has to ask what it is. */
+static void hide_type(struct dirent *e, const void *from)
+{
+    if (e && e->d_type == DT_DIR && logical_may_be(from))
+        e->d_type = DT_UNKNOWN;
+}
+
 static struct dirent *read_kernel(DIR *d, const void *from)
 {
     struct dirent *e = next.readdir(d);
 
-    if (e && e->d_type == DT_DIR && logical_may_be(from))
-        e->d_type = DT_UNKNOWN;
+    hide_type(e, from);
     return e;
 }
 
@@ -180,16 +185,21 @@ CALL struct dirent *readdir(DIR *d)
     return read_entry(d, CALLER);
 }
 
-static int read_into(DIR *d, struct dirent *room, struct dirent **out)
+static int read_into(DIR *d, struct dirent *room, struct dirent **out, const void *from)
 {
     posix_begin();
     struct stream *s = stream_of(d);
-    return s ? stream_next(s, room, out) : next.readdir_r(d, room, out);
+    if (s)
+        return stream_next(s, room, out);
+    int error = next.readdir_r(d, room, out);
+    if (error == 0)
+        hide_type(*out, from);
+    return error;
 }
 
 CALL int readdir_r(DIR *d, struct dirent *room, struct dirent **out)
 {
-    return read_into(d, room, out);
+    return read_into(d, room, out, CALLER);
 }
 
 /* struct dirent64 is struct dirent here. */
@@ -200,7 +210,7 @@ CALL struct dirent64 *readdir64(DIR *d)
 
 CALL int readdir64_r(DIR *d, struct dirent64 *room, struct dirent64 **out)
 {
-    return read_into(d, (struct dirent *)(void *)room, (struct dirent **)(void *)out);
+    return read_into(d, (struct dirent *)(void *)room, (struct dirent **)(void *)out, CALLER);
 }
 
 CALL void rewinddir(DIR *d)
@@ -273,12 +283,25 @@ static ssize_t read_entries(struct file *f, int fd, char *bytes, size_t room)
     return next.lseek(fd, (off_t)size, SEEK_CUR) < 0 ? -1 : (ssize_t)size;
 }
 
+static ssize_t get_kernel(int fd, char *bytes, size_t room, const void *from)
+{
+    ssize_t size = next.getdents64(fd, bytes, room);
+    int may_be = size > 0 && logical_may_be(from);
+
+    for (ssize_t at = 0; may_be && at < size;) {
+        struct dirent *e = (struct dirent *)(void *)(bytes + at);
+        e->d_type = e->d_type == DT_DIR ? DT_UNKNOWN : e->d_type;
+        at += e->d_reclen;
+    }
+    return size;
+}
+
 CALL ssize_t getdents64(int fd, void *bytes, size_t room)
 {
     posix_begin();
     struct file *f = file_get(fd);
     if (!f)
-        return next.getdents64(fd, bytes, room);
+        return get_kernel(fd, bytes, room, CALLER);
     lock_take(&f->lock);
     ssize_t size = read_entries(f, fd, bytes, room);
     lock_give(&f->lock);
@@ -349,33 +372,40 @@ static int scan(int folder, const char *path, struct dirent ***out, selecting *s
     return (int)l.count;
 }
 
-CALL int scandirat(int folder, const char *path, struct dirent ***out, selecting *select, comparing *compare)
+static int scan_call(int folder, const char *path, struct dirent ***out, selecting *select, comparing *compare,
+                     const void *from)
 {
     struct route r;
 
     posix_begin();
-    if (route_find(&r, folder, path))
+    if (route_find(&r, folder, path) || logical_may_be(from))
         return scan(folder, path, out, select, compare);
     int n = next.scandirat(r.folder, r.path, out, select, compare);
     return n < 0 && follow_route(&r, 1) ? scan(folder, path, out, select, compare) : n;
 }
 
+CALL int scandirat(int folder, const char *path, struct dirent ***out, selecting *select, comparing *compare)
+{
+    return scan_call(folder, path, out, select, compare, CALLER);
+}
+
 CALL int scandir(const char *path, struct dirent ***out, selecting *select, comparing *compare)
 {
-    return scandirat(AT_FDCWD, path, out, select, compare);
+    return scan_call(AT_FDCWD, path, out, select, compare, CALLER);
 }
 
 CALL int scandirat64(int folder, const char *path, struct dirent64 ***out, int (*select)(const struct dirent64 *),
                      int (*compare)(const struct dirent64 **, const struct dirent64 **))
 {
-    return scandirat(folder, path, (struct dirent ***)(void *)out, (selecting *)(void (*)(void))select,
-                     (comparing *)(void (*)(void))compare);
+    return scan_call(folder, path, (struct dirent ***)(void *)out, (selecting *)(void (*)(void))select,
+                     (comparing *)(void (*)(void))compare, CALLER);
 }
 
 CALL int scandir64(const char *path, struct dirent64 ***out, int (*select)(const struct dirent64 *),
                    int (*compare)(const struct dirent64 **, const struct dirent64 **))
 {
-    return scandirat64(AT_FDCWD, path, out, select, compare);
+    return scan_call(AT_FDCWD, path, (struct dirent ***)(void *)out, (selecting *)(void (*)(void))select,
+                     (comparing *)(void (*)(void))compare, CALLER);
 }
 
 /* ---- glob ---- */
@@ -399,7 +429,7 @@ static void *open_path(const char *path)
 CALL int glob(const char *pattern, int flags, int (*on_error)(const char *, int), glob_t *out)
 {
     posix_begin();
-    if (mounts.count == 0 || (flags & GLOB_ALTDIRFUNC))
+    if ((mounts.count == 0 && !logical_may_be(CALLER)) || (flags & GLOB_ALTDIRFUNC))
         return next.glob(pattern, flags, on_error, out);
     out->gl_closedir = close_stream;
     out->gl_readdir = read_stream;
