@@ -276,6 +276,7 @@ static ssize_t copy_bytes(int from, off_t *from_at, int to, off_t *to_at, size_t
 CALL ssize_t copy_file_range(int from, off_t *from_at, int to, off_t *to_at, size_t size, unsigned flags)
 {
     posix_begin();
+    logical_take(from, CALLER);
     return file_is_ours(from) || file_is_ours(to) ? copy_bytes(from, from_at, to, to_at, size)
                                                   : next.copy_file_range(from, from_at, to, to_at, size, flags);
 }
@@ -283,6 +284,7 @@ CALL ssize_t copy_file_range(int from, off_t *from_at, int to, off_t *to_at, siz
 CALL ssize_t sendfile(int to, int from, off_t *from_at, size_t size)
 {
     posix_begin();
+    logical_take(from, CALLER);
     return file_is_ours(from) || file_is_ours(to) ? copy_bytes(from, from_at, to, NULL, size)
                                                   : next.sendfile(to, from, from_at, size);
 }
@@ -291,6 +293,7 @@ CALL_ALIAS(sendfile64, sendfile);
 CALL ssize_t splice(int from, off_t *from_at, int to, off_t *to_at, size_t size, unsigned flags)
 {
     posix_begin();
+    logical_take(from, CALLER);
     return file_is_ours(from) || file_is_ours(to) ? copy_bytes(from, from_at, to, to_at, size)
                                                   : next.splice(from, from_at, to, to_at, size, flags);
 }

@@ -5,6 +5,7 @@
 #include "posix/begin.h"
 #include "posix/file.h"
 #include "posix/follow.h"
+#include "posix/logical_view.h"
 #include "posix/next.h"
 #include "posix/undeclared.h"
 
@@ -115,7 +116,7 @@ CALL int chdir(const char *path)
     posix_begin();
     if (route_find(&r, AT_FDCWD, path))
         return follow_and_go(AT_FDCWD, path);
-    int result = next.chdir(r.path);
+    int result = logical_find(&r, 1, CALLER) ? posix_result(ENOTDIR) : next.chdir(r.path);
     if (result == 0)
         working_folder_set(NULL, NULL);
     else if (mounts.count > 0 && errno == ENOENT)
@@ -126,8 +127,12 @@ CALL int chdir(const char *path)
 CALL int fchdir(int fd)
 {
     posix_begin();
-    if (file_is_ours(fd))
-        return follow_and_go(fd, ".");
+    logical_take(fd, CALLER);
+    struct file *f = file_get(fd);
+    int is_ours = f != NULL, is_logical = f && f->mount->kind == MOUNT_LOGICAL;
+    file_put(f);
+    if (is_ours)
+        return is_logical ? posix_result(ENOTDIR) : follow_and_go(fd, ".");
     int result = next.fchdir(fd);
     if (result == 0)
         working_folder_set(NULL, NULL);

@@ -304,6 +304,7 @@ static int reopen_own(FILE *stream, int fd, int flags)
 static int reopen(FILE *stream, const char *path, const char *mode)
 {
     int flags = flags_of(mode), fd = flags < 0 ? posix_result(EINVAL) : open(path, flags, 0666);
+    logical_take(fd, NULL);
     int result = fd < 0 ? -1 : is_own(stream) ? reopen_own(stream, fd, flags) : reopen_plain(stream, fd, flags);
     int error = errno;
 
@@ -333,9 +334,11 @@ static void path_of(int fd, char *path, size_t room)
 CALL FILE *freopen(const char *path, const char *mode, FILE *stream)
 {
     char same[2 * PATH_MAX];
+    struct route r = {.folder = AT_FDCWD, .path = path};
 
     posix_begin();
-    int fd = mounts.is_used ? fileno(stream) : -1, is_outside = path && route_is_outside(AT_FDCWD, path);
+    int fd = mounts.is_used ? fileno(stream) : -1;
+    int is_outside = path && route_is_outside(AT_FDCWD, path) && !logical_find(&r, 1, CALLER);
     if (!file_is_ours(fd) && (!path || is_outside) && !is_own(stream))
         return next.freopen(path, mode, stream);
     path_of(fd, same, sizeof same);

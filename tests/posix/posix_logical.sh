@@ -158,6 +158,36 @@ grep -q "another process has removed the file" err || fail "a file that was repl
 expect 0 "$deltafs" cat logical/mine
 same out plain/theirs "a file that was replaced"
 
+# What lists a folder does not say that a logical file is one; and other calls on it.
+mkdir plain/listed logical/listed
+make listed/other 14 5000
+cat >listed.py <<'END'
+import ctypes, os
+from ctypes import byref, c_size_t, c_void_p, create_string_buffer, string_at
+libc = ctypes.CDLL(None)
+libc.opendir.restype = libc.fopen.restype = libc.freopen.restype = c_void_p
+def say(how, entry):
+    name, kind = string_at(entry + 19), string_at(entry + 18, 1)[0]
+    if name != b"." and name != b"..": print(how, name, kind in (0, 8))
+out = ctypes.POINTER(c_void_p)()
+for i in range(libc.scandir(b"listed", byref(out), None, None)): say("scandir", out[i])
+room = create_string_buffer(300); entry = c_void_p(); d = c_void_p(libc.opendir(b"listed"))
+while libc.readdir_r(d, room, byref(entry)) == 0 and entry.value: say("readdir_r", entry.value)
+bytes = create_string_buffer(4096); size = libc.getdents64(os.open("listed", os.O_RDONLY), bytes, c_size_t(4096)); at = 0
+while at < size:
+    say("getdents64", ctypes.addressof(bytes) + at); at += int.from_bytes(bytes[at + 16:at + 18], "little")
+name = "listed/other"
+f = c_void_p(libc.freopen(name.encode(), b"r", c_void_p(libc.fopen(b"/dev/null", b"r"))))
+print(libc.fread(bytes, c_size_t(1), c_size_t(100), f), bytes.raw[:100])
+r, w = os.pipe()
+print(os.sendfile(w, os.open(name, os.O_RDONLY), 0, 10), os.read(r, 10))
+print(os.copy_file_range(os.open(name, os.O_RDONLY), os.open("new", os.O_RDWR | os.O_CREAT), 10))
+for go in lambda: os.chdir(name), lambda: os.fchdir(os.open(name, os.O_RDONLY)):
+    try: go(); print("gone to")
+    except OSError as e: print(e.errno)
+END
+both "\"${PYTHON3:-python3}\" ../listed.py"
+
 # As many mounts as there can be, and logical files.
 many=$(for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do printf '%s' "namespace=/none$i=$work/none|"; done)
 expect 0 mounted "${many}logical=/=/" test -f logical/mine
