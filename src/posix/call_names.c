@@ -20,10 +20,15 @@ static int names_begin(const struct mount *m, deltafs_namespace **ns)
 
 /* ---- Creating ---- */
 
-static int make_folder(const struct route *r, mode_t mode)
+/* `from` is where the call returns to. The library of DeltaFS opens the files in its folders without this one. */
+static int make_folder(const struct route *r, mode_t mode, const void *from)
 {
     deltafs_namespace *ns;
 
+    if (library() && library_is_caller(from)) {
+        posix_say("%s%s: logical files and DeltaFS directories cannot be in a mount", r->mount->point, r->path);
+        return EOPNOTSUPP;
+    }
     if (r->mount->kind == MOUNT_PARTICLES)
         return particles_make_folder(r->mount, r->path);
     int error = names_begin(r->mount, &ns);
@@ -31,7 +36,7 @@ static int make_folder(const struct route *r, mode_t mode)
     return error == 0 ? tree_end(r->mount->tree, deltafs_namespace_mkdir(ns, r->path, mode)) : error;
 }
 
-CALL int mkdirat(int folder, const char *path, mode_t mode)
+static inline int folder_call(int folder, const char *path, mode_t mode, const void *from)
 {
     struct route r;
     int result;
@@ -39,14 +44,19 @@ CALL int mkdirat(int folder, const char *path, mode_t mode)
     posix_begin();
     route_find(&r, folder, path);
     do
-        result = r.mount ? posix_result(make_folder(&r, mode)) : next.mkdirat(r.folder, r.path, mode);
+        result = r.mount ? posix_result(make_folder(&r, mode, from)) : next.mkdirat(r.folder, r.path, mode);
     while (result != 0 && follow_route(&r, 0));
     return result;
 }
 
+CALL int mkdirat(int folder, const char *path, mode_t mode)
+{
+    return folder_call(folder, path, mode, CALLER);
+}
+
 CALL int mkdir(const char *path, mode_t mode)
 {
-    return mkdirat(AT_FDCWD, path, mode);
+    return folder_call(AT_FDCWD, path, mode, CALLER);
 }
 
 static int make_link(const char *target, const struct route *r)

@@ -192,3 +192,10 @@ both "\"${PYTHON3:-python3}\" ../listed.py"
 many=$(for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do printf '%s' "namespace=/none$i=$work/none|"; done)
 expect 0 mounted "${many}logical=/=/" test -f logical/mine
 expect 127 mounted "${many}namespace=/none=$work/none" test -d logical
+
+# Not in a mount.
+expect 0 "$deltafs" ns create ns
+expect 3 mounted "namespace=/mounted=$work/ns|logical=/=/" "$put" /mounted/file plain/again 1 2 50 1000
+grep -q "^deltafs: /mounted/file: logical files and DeltaFS directories cannot be in a mount" err || fail "in a mount: $(cat err)"
+expect 0 "$deltafs" ns ls ns:/
+[ ! -s out ] || fail "in a mount: $(cat out)"
