@@ -28,3 +28,11 @@ uint64_t hash_bytes(const void *bytes, size_t n)
 {
     return XXH3_64bits(bytes, n);
 }
+
+void hash_bytes_twice(const void *bytes, size_t n, uint64_t out[2])
+{
+    XXH128_hash_t hash = XXH3_128bits(bytes, n);
+
+    out[0] = hash.high64;
+    out[1] = hash.low64;
+}

@@ -13,4 +13,8 @@ void hash_keys(const uint8_t *keys, size_t stride, size_t n, uint64_t *out);
 /* The number of a key that is bytes: the same hash over them. */
 uint64_t hash_bytes(const void *bytes, size_t n);
 
+/* 128 bits (XXH3), by which things are distinguished without looking at them: in 10^12 of them two have the same hash
+ * with a probability of 10^-15. Not part of any format on disk. */
+void hash_bytes_twice(const void *bytes, size_t n, uint64_t out[2]);
+
 #endif

@@ -6,12 +6,13 @@
 #define BUFFER_SIZE (64u << 10) /* of standard output: as much as a pipe takes */
 
 extern const struct command cmd_attr, cmd_cat, cmd_cp, cmd_doctor, cmd_export, cmd_flatten, cmd_get, cmd_info, cmd_ls,
-    cmd_mv, cmd_ns, cmd_plot, cmd_repair, cmd_rm, cmd_run, cmd_scan, cmd_select, cmd_snapshot, cmd_stat, cmd_verify;
+    cmd_mv, cmd_ns, cmd_plot, cmd_pool, cmd_repair, cmd_rm, cmd_run, cmd_scan, cmd_select, cmd_snapshot, cmd_stat,
+    cmd_verify;
 
 static const struct command *const commands[] = {
-    &cmd_get,     &cmd_scan,   &cmd_select, &cmd_export,   &cmd_plot, &cmd_info,   &cmd_attr,
-    &cmd_verify,  &cmd_repair, &cmd_ls,     &cmd_stat,     &cmd_cat,  &cmd_cp,     &cmd_mv,
-    &cmd_flatten, &cmd_rm,     &cmd_ns,     &cmd_snapshot, &cmd_run,  &cmd_doctor, NULL};
+    &cmd_get,    &cmd_scan,     &cmd_select, &cmd_export, &cmd_plot,   &cmd_info, &cmd_attr,    &cmd_verify,
+    &cmd_repair, &cmd_ls,       &cmd_stat,   &cmd_cat,    &cmd_cp,     &cmd_mv,   &cmd_flatten, &cmd_rm,
+    &cmd_ns,     &cmd_snapshot, &cmd_pool,   &cmd_run,    &cmd_doctor, NULL};
 
 int main(int argc, char **argv)
 {

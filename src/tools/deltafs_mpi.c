@@ -5,17 +5,16 @@
 #include "tools/cmd.h"
 #include "tools/ranks.h"
 
-extern const struct command cmd_compact, cmd_import, cmd_index, cmd_ns_cp, cmd_route, cmd_select;
+extern const struct command cmd_compact, cmd_import, cmd_index, cmd_mpi_pool, cmd_ns_cp, cmd_route, cmd_select;
 
 static const struct command *const ns_commands[] = {&cmd_ns_cp, NULL};
 static const struct command cmd_ns = {
     .name = "ns", .usage = "COMMAND ...", .text = "copies to and from namespaces.", .sub = ns_commands};
-static const struct command *const commands[] = {&cmd_compact, &cmd_import, &cmd_index, &cmd_ns,
-                                                 &cmd_route,   &cmd_select, NULL};
+static const struct command *const commands[] = {&cmd_compact,  &cmd_import, &cmd_index,  &cmd_ns,
+                                                 &cmd_mpi_pool, &cmd_route,  &cmd_select, NULL};
 static struct program deltafs_mpi = {
-    .text =
-        "imports and indexes dumps, compacts directories, selects records, copies to and from namespaces, and plans\n"
-        "large jobs.",
+    .text = "imports and indexes dumps, compacts directories, selects records, copies to and from namespaces, serves\n"
+            "pools, and plans large jobs.",
     .codes = "0 done; 1 not found; 2 usage; 3 input, output or damage",
     .command = commands};
 

@@ -1,0 +1,173 @@
+/* DeltaFS in C: the pool. The local storage of a job's nodes is one file system, for as long as its servers run
+ * (`deltafs-mpi pool`, or deltafs_mpi_pool_serve of deltafs_mpi.h). It is scratch space: when the servers end, or one
+ * of them is killed, what was in the pool is lost.
+ *
+ * The conventions of deltafs.h apply, but a handle of a pool may be used by several threads, together with the files
+ * that were opened with it; a list by one at a time. After a fork the child can use the handle, too. No call is
+ * collective. All calls are synchronous: when a call returns, all processes of all nodes see what it has done.
+ *
+ * Paths
+ *  - A path is a path within the pool. It begins at its root, with or without a '/'. "." and ".." are removed from the
+ *    text of the path; ".." of the root is the root.
+ *  - A name has 1 to 255 bytes, a path at most 4095. There are no symbolic links, no hard links and no special files.
+ *
+ * Differences from POSIX
+ *  - The mode is stored and shown, but not enforced: only the user who has started the servers can connect. The mode of
+ *    a call is stored as it is, without the umask.
+ *  - A folder cannot be renamed.
+ *  - Creating or removing an entry does not change the times of its folder. Reading does not change the access time.
+ *  - A file that is removed is gone, even if it is open: calls return DELTAFS_ERR_NOT_FOUND.
+ *  - If one process writes to a file while another truncates it, what was written may be lost. If two processes write
+ *    the same bytes at once, each block of 4 KiB has those of one of them, or of both.
+ *  - A list has the entries that are there all the time while it is read. Others may or may not be in it.
+ *
+ * Statuses
+ *  - deltafs_namespace_errno (deltafs_namespace.h) has the error number of POSIX for each status, deltafs_errmsg(NULL)
+ *    the message.
+ *  - Any call with a path may return DELTAFS_ERR_NOT_FOUND (ENOENT), DELTAFS_ERR_NOT_FOLDER (ENOTDIR) or
+ *    DELTAFS_ERR_NAME (ENAMETOOLONG).
+ *  - Any call may return DELTAFS_ERR_IO (EIO): a server has ended, or has not answered for a minute; the message names
+ *    its node. DELTAFS_ERR_DAMAGED (EIO): stored bytes do not match their checksum. DELTAFS_ERR_NO_SPACE (ENOSPC): the
+ *    local storage of a node is full.
+ */
+#ifndef DELTAFS_POOL_H
+#define DELTAFS_POOL_H
+
+#include <deltafs/deltafs.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct deltafs_pool deltafs_pool;
+
+/* Connect to the pool at the mount point `point`, by its server on this node. DELTAFS_ERR_NOT_FOUND: there is no pool.
+ * Close with deltafs_pool_close. */
+DELTAFS_API int deltafs_pool_open(const char *point, deltafs_pool **out);
+/* Close and free the handle. Close files and lists first. NULL is fine. */
+DELTAFS_API int deltafs_pool_close(deltafs_pool *pool);
+
+/* ---- Servers ---- */
+
+/* The number of servers. */
+DELTAFS_API uint32_t deltafs_pool_servers(const deltafs_pool *pool);
+
+struct deltafs_pool_status {
+    size_t struct_size;      /* see convention 7 of deltafs.h */
+    const char *node;        /* where the server runs; valid until the handle is closed */
+    uint64_t files, folders; /* whose attributes this server has */
+    uint64_t bytes;          /* of files, in blocks of 4 KiB, on this server */
+    uint64_t room;           /* bytes that are free in its local folder */
+    uint64_t operations;     /* so far */
+    uint64_t clients;        /* processes that are connected */
+};
+
+/* Ask server `server`, from 0. DELTAFS_ERR_INVALID: there is none of this number. */
+DELTAFS_API int deltafs_pool_status(deltafs_pool *pool, uint32_t server, struct deltafs_pool_status *out);
+
+/* End all servers; all that is in the pool is deleted. Returns when the server of this node has ended, or
+ * DELTAFS_ERR_IO after half a minute. Later calls with any handle return DELTAFS_ERR_IO. */
+DELTAFS_API int deltafs_pool_stop(deltafs_pool *pool);
+
+/* ---- Attributes ---- */
+
+struct deltafs_pool_stat {
+    size_t struct_size;          /* see convention 7 of deltafs.h */
+    uint64_t inode;              /* a number for the entry, as st_ino; it stays when the entry is renamed */
+    uint32_t mode;               /* as st_mode: S_IFREG or S_IFDIR, and the permissions */
+    uint32_t uid, gid;           /* of the owner */
+    uint64_t size;               /* of a file; 0 for a folder */
+    int64_t mtime, atime, ctime; /* nanoseconds since 1970 */
+};
+
+/* Get the attributes of what is at `path`. */
+DELTAFS_API int deltafs_pool_stat(deltafs_pool *pool, const char *path, struct deltafs_pool_stat *out);
+
+/* Which attributes are set. */
+enum deltafs_pool_set {
+    DELTAFS_POOL_MODE = 1,
+    DELTAFS_POOL_UID = 2,
+    DELTAFS_POOL_GID = 4,
+    DELTAFS_POOL_MTIME = 8,
+    DELTAFS_POOL_ATIME = 16
+};
+
+struct deltafs_pool_attributes {
+    size_t struct_size; /* see convention 7 of deltafs.h */
+    uint32_t set;       /* enum deltafs_pool_set, ored */
+    uint32_t mode;      /* only the permissions are used: the lower 12 bits */
+    uint32_t uid, gid;
+    int64_t mtime, atime; /* nanoseconds since 1970 */
+};
+
+/* Set attributes of what is at `path`. */
+DELTAFS_API int deltafs_pool_set_attributes(deltafs_pool *pool, const char *path,
+                                            const struct deltafs_pool_attributes *attributes);
+
+/* ---- Names ---- */
+
+/* Create a folder. DELTAFS_ERR_EXISTS: the name exists. */
+DELTAFS_API int deltafs_pool_mkdir(deltafs_pool *pool, const char *path, uint32_t mode);
+
+/* Remove a file. DELTAFS_ERR_FOLDER: it is a folder. */
+DELTAFS_API int deltafs_pool_unlink(deltafs_pool *pool, const char *path);
+
+/* Remove a folder. DELTAFS_ERR_NOT_EMPTY: something is in it. DELTAFS_ERR_BUSY (EBUSY): it is the root. */
+DELTAFS_API int deltafs_pool_rmdir(deltafs_pool *pool, const char *path);
+
+/* Rename a file; a file at `to` is replaced. If the process is killed meanwhile, the file may have both names.
+ * DELTAFS_ERR_FOLDER: `to` is a folder; DELTAFS_ERR_INVALID: `from` is one. */
+DELTAFS_API int deltafs_pool_rename(deltafs_pool *pool, const char *from, const char *to);
+
+/* ---- Folders ---- */
+
+/* An entry of a folder. */
+struct deltafs_pool_entry {
+    const char *name; /* valid until the next call with the list */
+    uint64_t inode;
+    uint32_t mode; /* S_IFREG or S_IFDIR, without the permissions */
+};
+
+typedef struct deltafs_pool_list deltafs_pool_list;
+
+/* List a folder, in no order. Close with deltafs_pool_list_close. */
+DELTAFS_API int deltafs_pool_list_open(deltafs_pool *pool, const char *path, deltafs_pool_list **out);
+/* Get the next entry, without "." and ".."; NULL at the end. */
+DELTAFS_API int deltafs_pool_list_next(deltafs_pool_list *list, const struct deltafs_pool_entry **entry);
+/* Free the list; NULL is fine. */
+DELTAFS_API int deltafs_pool_list_close(deltafs_pool_list *list);
+
+/* ---- Files ---- */
+
+typedef struct deltafs_pool_file deltafs_pool_file;
+
+/* Open a file. `flags` is O_RDONLY, O_WRONLY or O_RDWR, with O_CREAT, O_EXCL, O_TRUNC and O_APPEND as in open(2);
+ * `mode` is that of a file that is created. DELTAFS_ERR_FOLDER: it is a folder. Close with deltafs_pool_file_close. */
+DELTAFS_API int deltafs_pool_file_open(deltafs_pool *pool, const char *path, int flags, uint32_t mode,
+                                       deltafs_pool_file **out);
+
+/* Read up to `size` bytes from `offset` on; *got is less only at the end of the file. DELTAFS_ERR_INVALID (EINVAL): the
+ * file is not open for reading. */
+DELTAFS_API int deltafs_pool_file_read(deltafs_pool_file *file, uint64_t offset, void *bytes, size_t size, size_t *got);
+
+/* Write all `size` bytes at `offset`; with O_APPEND at the end, whatever `offset` is. What is skipped is zero. If
+ * several processes append at once, they may write to the same place. DELTAFS_ERR_TOO_LARGE (EFBIG): the file would
+ * have more than 64 TiB. DELTAFS_ERR_INVALID: the file is not open for writing. After another error a part may have
+ * been written. */
+DELTAFS_API int deltafs_pool_file_write(deltafs_pool_file *file, uint64_t offset, const void *bytes, size_t size);
+
+/* Set the size. The errors are those of a write. */
+DELTAFS_API int deltafs_pool_file_truncate(deltafs_pool_file *file, uint64_t size);
+/* The same for the file at `path`. */
+DELTAFS_API int deltafs_pool_truncate(deltafs_pool *pool, const char *path, uint64_t size);
+
+/* Get the attributes of the open file. */
+DELTAFS_API int deltafs_pool_file_stat(deltafs_pool_file *file, struct deltafs_pool_stat *out);
+
+/* Free the file; nothing has to be written. NULL is fine. */
+DELTAFS_API int deltafs_pool_file_close(deltafs_pool_file *file);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,390 @@
+#include <stdlib.h>
+#include <string.h>
+#include "base/thread.h"
+#include "mpi/rank_group.h"
+#include "mpi/pool/pool_peers.h"
+
+#define CALLS     32 /* that are under way */
+#define CALLS_TO  8  /* to one server */
+#define TAKERS    16 /* buffers for requests of others */
+#define PATIENCE  (UINT64_C(30) * 1000000000)
+#define LOOK_LATE (UINT64_C(1000000000)) /* how often calls are looked at that may be late */
+
+enum { TAG_REQUEST = 1, TAG_ANSWER = 2 }; /* and one more for each call */
+
+struct request_message {
+    uint32_t call; /* the asking server's */
+    uint32_t zero;
+    struct pool_request request;
+    uint8_t bytes[POOL_REMOTE_BYTES];
+};
+struct answer_message {
+    struct pool_answer answer;
+    uint8_t bytes[POOL_SLOT_BYTES]; /* what a service may write; no more than POOL_REMOTE_BYTES are sent */
+};
+
+#define REQUEST_HEAD offsetof(struct request_message, bytes)
+#define ANSWER_HEAD  offsetof(struct answer_message, bytes)
+
+struct peer_call {
+    struct pool_job *jobs; /* that get the answer; NULL: the call is free, or late */
+    int is_busy;
+    uint32_t server;
+    uint64_t since;
+    struct request_message *request;
+    struct answer_message *answer;
+};
+
+struct peer_taker {
+    int is_answering;
+    struct request_message *request;
+    struct answer_message *answer;
+};
+
+/* MPI's requests: of each call its sending and its answer, then of each taker. */
+#define REQUESTS (2 * CALLS + TAKERS)
+
+struct pool_peers {
+    MPI_Comm comm;
+    struct pool_service *service;
+    struct pool_door *door;
+    const char *nodes;
+    struct pool_job *first, *last; /* that wait for a call */
+    unsigned busy;                 /* calls */
+    uint8_t *calls_to;             /* under way, for each server */
+    uint8_t *is_lost;              /* each server: it has not answered */
+    uint64_t looked;               /* when for late calls */
+    struct peer_call call[CALLS];
+    struct peer_taker taker[TAKERS];
+    MPI_Request request[REQUESTS];
+    int index[REQUESTS];
+    MPI_Status status[REQUESTS];
+};
+
+/* ---- Creating ---- */
+
+static int take(struct pool_peers *p, int i, struct error *e)
+{
+    struct peer_taker *t = &p->taker[i];
+
+    t->is_answering = 0;
+    int code = MPI_Irecv(t->request, sizeof *t->request, MPI_BYTE, MPI_ANY_SOURCE, TAG_REQUEST, p->comm,
+                         &p->request[2 * CALLS + i]);
+    return code == MPI_SUCCESS ? DELTAFS_OK : mpi_error(e, code, "receive from another server");
+}
+
+static int peers_allocate(struct pool_peers *p)
+{
+    int is_fine = p->calls_to && p->is_lost;
+
+    for (int i = 0; i < CALLS; i++) {
+        p->call[i].request = malloc(sizeof *p->call[i].request);
+        p->call[i].answer = malloc(sizeof *p->call[i].answer);
+        is_fine &= p->call[i].request && p->call[i].answer;
+    }
+    for (int i = 0; i < TAKERS; i++) {
+        p->taker[i].request = malloc(sizeof *p->taker[i].request);
+        p->taker[i].answer = malloc(sizeof *p->taker[i].answer);
+        is_fine &= p->taker[i].request && p->taker[i].answer;
+    }
+    return is_fine;
+}
+
+int pool_peers_create(MPI_Comm comm, struct pool_service *service, struct pool_door *door, const char *nodes,
+                      struct pool_peers **out, struct error *e)
+{
+    struct pool_peers *p = calloc(1, sizeof *p);
+    int status = DELTAFS_OK;
+
+    if (!p)
+        return error_no_memory(e, sizeof *p, "calls of servers");
+    *p = (struct pool_peers){.comm = comm,
+                             .service = service,
+                             .door = door,
+                             .nodes = nodes,
+                             .calls_to = calloc(service->servers, 1),
+                             .is_lost = calloc(service->servers, 1)};
+    for (int i = 0; i < REQUESTS; i++)
+        p->request[i] = MPI_REQUEST_NULL;
+    if (!peers_allocate(p))
+        status = error_no_memory(e, CALLS * (sizeof(struct request_message) + sizeof(struct answer_message)),
+                                 "calls of servers");
+    for (int i = 0; i < TAKERS && status == DELTAFS_OK && service->servers > 1; i++)
+        status = take(p, i, e);
+    if (status == DELTAFS_OK)
+        *out = p;
+    else
+        pool_peers_destroy(p);
+    return status;
+}
+
+void pool_peers_destroy(struct pool_peers *p)
+{
+    int is_done = 1, one;
+
+    if (!p)
+        return;
+    for (int i = 0; i < REQUESTS; i++) {
+        if (p->request[i] == MPI_REQUEST_NULL)
+            continue;
+        MPI_Cancel(&p->request[i]);
+        is_done &= MPI_Test(&p->request[i], &one, MPI_STATUS_IGNORE) == MPI_SUCCESS && one;
+    }
+    /* MPI may still write to the buffers: they are left to it. */
+    for (int i = 0; i < CALLS && is_done; i++) {
+        free(p->call[i].request);
+        free(p->call[i].answer);
+    }
+    for (int i = 0; i < TAKERS && is_done; i++) {
+        free(p->taker[i].request);
+        free(p->taker[i].answer);
+    }
+    free(p->calls_to);
+    free(p->is_lost);
+    if (is_done)
+        free(p);
+}
+
+/* ---- Asking ---- */
+
+static void answer_all(struct pool_peers *p, struct pool_job *jobs, const struct pool_answer *answer,
+                       const uint8_t *bytes)
+{
+    for (struct pool_job *job = jobs, *next; job; job = next) {
+        next = job->next;
+        if (answer->bytes > 0)
+            memcpy(job->bytes, bytes, answer->bytes);
+        pool_door_answer(p->door, job, answer);
+    }
+}
+
+/* The server that was asked has not answered before, or does not now. */
+static void answer_lost(struct pool_peers *p, struct pool_job *jobs)
+{
+    struct pool_answer answer = {.bytes = 0};
+    uint8_t text[ERROR_TEXT_MAX];
+    struct error e;
+
+    error_set(&e, DELTAFS_ERR_IO, "does not answer");
+    pool_answer_error(&e, text, &answer);
+    answer_all(p, jobs, &answer, text);
+}
+
+static int is_growing(const struct pool_peers *p, uint64_t id)
+{
+    for (int i = 0; i < CALLS; i++)
+        if (p->call[i].jobs && p->call[i].request->request.op == POOL_GROW && p->call[i].request->request.id == id)
+            return 1;
+    return 0;
+}
+
+static int can_start(const struct pool_peers *p, const struct pool_job *job)
+{
+    const struct pool_request *r = &job->request;
+
+    return p->calls_to[r->server] < CALLS_TO && !(r->op == POOL_GROW && is_growing(p, r->id));
+}
+
+/* Take all waiting jobs that grow the same file out of the queue, behind `job`. */
+static void collect_growing(struct pool_peers *p, struct pool_job *job, struct pool_request *request)
+{
+    struct pool_job **at = &p->first, *end = job, *before = NULL;
+
+    while (*at) {
+        struct pool_job *other = *at;
+        if (other->request.op == POOL_GROW && other->request.id == request->id) {
+            request->size = other->request.size > request->size ? other->request.size : request->size;
+            *at = other->next;
+            other->next = NULL;
+            end->next = other;
+            end = other;
+        } else {
+            before = other;
+            at = &other->next;
+        }
+    }
+    p->last = before;
+}
+
+static int call_start(struct pool_peers *p, int i, struct pool_job *job, struct error *e)
+{
+    struct peer_call *c = &p->call[i];
+    struct request_message *m = c->request;
+    uint32_t server = job->request.server, bytes = job->request.bytes;
+
+    m->call = (uint32_t)i;
+    m->zero = 0;
+    m->request = job->request;
+    memcpy(m->bytes, job->bytes, bytes);
+    if (m->request.op == POOL_GROW)
+        collect_growing(p, job, &m->request);
+    c->jobs = job;
+    c->is_busy = 1;
+    c->server = server;
+    c->since = thread_clock();
+    p->busy++;
+    p->calls_to[server]++;
+    int code = MPI_Irecv(c->answer, ANSWER_HEAD + POOL_REMOTE_BYTES, MPI_BYTE, (int)server, TAG_ANSWER + i, p->comm,
+                         &p->request[2 * i + 1]);
+    if (code == MPI_SUCCESS)
+        code =
+            MPI_Isend(m, (int)(REQUEST_HEAD + bytes), MPI_BYTE, (int)server, TAG_REQUEST, p->comm, &p->request[2 * i]);
+    return code == MPI_SUCCESS ? DELTAFS_OK : mpi_error(e, code, "send to another server");
+}
+
+static int free_call(const struct pool_peers *p)
+{
+    int i = 0;
+
+    while (i < CALLS && p->call[i].is_busy)
+        i++;
+    return i;
+}
+
+/* Start what waits and can be started. */
+static int calls_start(struct pool_peers *p, struct error *e)
+{
+    struct pool_job **at = &p->first, *before = NULL;
+    int status = DELTAFS_OK;
+
+    while (*at && p->busy < CALLS && status == DELTAFS_OK) {
+        struct pool_job *job = *at;
+        if (!can_start(p, job)) {
+            before = job;
+            at = &job->next;
+            continue;
+        }
+        *at = job->next;
+        if (!*at)
+            p->last = before;
+        job->next = NULL;
+        status = call_start(p, free_call(p), job, e);
+        /* The queue may have lost others, too. */
+        at = &p->first;
+        before = NULL;
+    }
+    return status;
+}
+
+void pool_peers_ask(struct pool_peers *p, struct pool_job *job)
+{
+    const struct pool_request *r = &job->request;
+    struct pool_answer answer = {.status = DELTAFS_ERR_INVALID};
+
+    job->next = NULL;
+    if (r->server >= p->service->servers || r->bytes > POOL_REMOTE_BYTES ||
+        (r->op == POOL_READ && r->size > POOL_REMOTE_BYTES)) {
+        pool_door_answer(p->door, job, &answer);
+        return;
+    }
+    if (p->is_lost[r->server]) {
+        answer_lost(p, job);
+        return;
+    }
+    if (p->first)
+        p->last->next = job;
+    else
+        p->first = job;
+    p->last = job;
+}
+
+/* ---- Moving ---- */
+
+static void call_free(struct pool_peers *p, int i)
+{
+    struct peer_call *c = &p->call[i];
+
+    if (p->request[2 * i] != MPI_REQUEST_NULL || p->request[2 * i + 1] != MPI_REQUEST_NULL)
+        return;
+    c->is_busy = 0;
+    p->busy--;
+    p->calls_to[c->server]--;
+}
+
+static void call_answered(struct pool_peers *p, int i, int n)
+{
+    struct peer_call *c = &p->call[i];
+    struct answer_message *m = c->answer;
+
+    if (n < (int)ANSWER_HEAD || m->answer.bytes > POOL_REMOTE_BYTES || (size_t)n != ANSWER_HEAD + m->answer.bytes)
+        answer_lost(p, c->jobs);
+    else
+        answer_all(p, c->jobs, &m->answer, m->bytes);
+    c->jobs = NULL;
+}
+
+/* A request of another server has come. */
+static int taker_serve(struct pool_peers *p, int i, int source, int n, struct error *e)
+{
+    struct peer_taker *t = &p->taker[i];
+    struct request_message *m = t->request;
+    struct answer_message *a = t->answer;
+
+    if (n < (int)REQUEST_HEAD || (size_t)n != REQUEST_HEAD + m->request.bytes || m->call >= CALLS)
+        return error_set(e, DELTAFS_ERR_MPI, "server %d sent an invalid message", source);
+    pool_service_do(p->service, &m->request, m->bytes, a->bytes, &a->answer);
+    t->is_answering = 1;
+    int code = MPI_Isend(a, (int)(ANSWER_HEAD + a->answer.bytes), MPI_BYTE, source, TAG_ANSWER + (int)m->call, p->comm,
+                         &p->request[2 * CALLS + i]);
+    return code == MPI_SUCCESS ? DELTAFS_OK : mpi_error(e, code, "answer another server");
+}
+
+static int peers_done(struct pool_peers *p, int which, const MPI_Status *s, struct error *e)
+{
+    int n, i = which < 2 * CALLS ? which / 2 : which - 2 * CALLS;
+
+    MPI_Get_count(s, MPI_BYTE, &n);
+    if (which < 2 * CALLS) {
+        if (which % 2 == 1)
+            call_answered(p, i, n);
+        call_free(p, i);
+        return DELTAFS_OK;
+    }
+    return p->taker[i].is_answering ? take(p, i, e) : taker_serve(p, i, s->MPI_SOURCE, n, e);
+}
+
+/* Calls that wait for too long fail; those to the same server do from now on. */
+static void look_for_late(struct pool_peers *p)
+{
+    uint64_t now = thread_clock();
+
+    if (p->busy == 0 || now - p->looked < LOOK_LATE)
+        return;
+    p->looked = now;
+    for (int i = 0; i < CALLS; i++) {
+        struct peer_call *c = &p->call[i];
+        if (!c->jobs || now - c->since < PATIENCE)
+            continue;
+        p->is_lost[c->server] = 1;
+        answer_lost(p, c->jobs);
+        c->jobs = NULL;
+    }
+}
+
+int pool_peers_poll(struct pool_peers *p, int *has_moved, struct error *e)
+{
+    int n = 0, status = DELTAFS_OK;
+
+    *has_moved = 0;
+    if (p->service->servers == 1)
+        return DELTAFS_OK;
+    if (p->first)
+        status = calls_start(p, e);
+    int code = MPI_Testsome(REQUESTS, p->request, &n, p->index, p->status);
+    if (code != MPI_SUCCESS)
+        return mpi_error(e, code, "exchange messages with other servers");
+    for (int i = 0; i < n && status == DELTAFS_OK; i++)
+        status = peers_done(p, p->index[i], &p->status[i], e);
+    *has_moved = n > 0;
+    look_for_late(p);
+    return status;
+}
+
+int pool_peers_are_idle(const struct pool_peers *p)
+{
+    int is_answering = 0;
+
+    for (int i = 0; i < TAKERS; i++)
+        is_answering |= p->taker[i].is_answering;
+    return p->busy == 0 && !p->first && !is_answering;
+}

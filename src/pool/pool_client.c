@@ -1,0 +1,159 @@
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/options.h"
+#include "base/sized.h"
+#include "pool/pool_client.h"
+
+#define STOP_WAITS 3000 /* of 10 ms */
+
+int pool_place_set(const struct deltafs_pool *p, struct pool_place *place, const char *path, struct error *e)
+{
+    if (!path || !*path)
+        return error_set(e, path ? DELTAFS_ERR_NOT_FOUND : DELTAFS_ERR_INVALID, "an empty path names nothing");
+    if (pool_path_normalise(path, place->path, &place->n, e) != DELTAFS_OK)
+        return error_set(e, e->status, "%s: %s", path, e->text);
+    place->owner = pool_owner(place->path, place->n, p->link.servers);
+    return DELTAFS_OK;
+}
+
+void pool_place_parent(const struct deltafs_pool *p, const struct pool_place *place, struct pool_place *out)
+{
+    out->n = pool_path_parent(place->path, place->n);
+    memcpy(out->path, place->path, out->n);
+    out->path[out->n] = '\0';
+    out->owner = pool_owner(out->path, out->n, p->link.servers);
+}
+
+struct pool_call pool_call_at(enum pool_op op, const struct pool_place *place)
+{
+    struct pool_call c = pool_call_of(op, place->owner);
+
+    c.in = place->path;
+    c.request.bytes = (uint32_t)place->n;
+    return c;
+}
+
+struct pool_call pool_call_id(enum pool_op op, uint64_t id)
+{
+    struct pool_call c = pool_call_of(op, pool_id_server(id));
+
+    c.request.id = id;
+    return c;
+}
+
+int pool_refuse(int status, const char *name, struct error *e)
+{
+    static const struct {
+        int status;
+        const char *text;
+    } texts[] = {{DELTAFS_ERR_NOT_FOUND, "does not exist"},
+                 {DELTAFS_ERR_EXISTS, "exists already"},
+                 {DELTAFS_ERR_FOLDER, "is a folder"},
+                 {DELTAFS_ERR_NOT_FOLDER, "is no folder, or what it is in is none"},
+                 {DELTAFS_ERR_NOT_EMPTY, "is not empty"},
+                 {DELTAFS_ERR_BUSY, "is the root"},
+                 {DELTAFS_ERR_TOO_LARGE, "would be too large"}};
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        if (texts[i].status == status)
+            return error_set(e, status, "%s: %s", name, texts[i].text);
+    return error_set(e, status, "%s: %s", name, deltafs_strerror(status));
+}
+
+int pool_ask(struct deltafs_pool *p, struct pool_call *c, const char *name, struct error *e)
+{
+    int status = pool_link_calls(&p->link, c, 1, e);
+
+    if (status != DELTAFS_OK)
+        return error_set(e, status, "%s: %s", name, e->text);
+    return c->answer.status < 0 ? pool_refuse(c->answer.status, name, e) : c->answer.status;
+}
+
+/* ---- The handle ---- */
+
+int deltafs_pool_open(const char *point, deltafs_pool **out)
+{
+    struct error e = {.status = DELTAFS_OK};
+    struct deltafs_pool *p = NULL;
+
+    if (!point || !out)
+        return error_of_thread(error_set(&e, DELTAFS_ERR_INVALID, "deltafs_pool_open: point and out must be given"),
+                               &e);
+    if (!(p = malloc(sizeof *p)))
+        return error_of_thread(error_no_memory(&e, sizeof *p, "a handle of a pool"), &e);
+    int status = pool_link_open(&p->link, point, &e);
+    if (status == DELTAFS_OK)
+        *out = p;
+    else
+        free(p);
+    return error_of_thread(status, &e);
+}
+
+int deltafs_pool_close(deltafs_pool *pool)
+{
+    if (pool)
+        pool_link_close(&pool->link);
+    free(pool);
+    return DELTAFS_OK;
+}
+
+/* ---- Servers ---- */
+
+uint32_t deltafs_pool_servers(const deltafs_pool *pool)
+{
+    return pool->link.servers;
+}
+
+int deltafs_pool_status(deltafs_pool *pool, uint32_t server, struct deltafs_pool_status *out)
+{
+    struct error e = {.status = DELTAFS_OK};
+    struct pool_status s = {0};
+    struct pool_call c = pool_call_of(POOL_STATUS, server);
+
+    if (server >= pool->link.servers)
+        return error_of_thread(error_set(&e, DELTAFS_ERR_INVALID, "there is no server %u", server), &e);
+    c.out = &s;
+    c.room = sizeof s;
+    int status = pool_ask(pool, &c, "status", &e);
+    const struct deltafs_pool_status all = {.node = pool_link_node(&pool->link, server),
+                                            .files = s.files,
+                                            .folders = s.folders,
+                                            .bytes = s.bytes,
+                                            .room = s.room,
+                                            .operations = s.operations,
+                                            .clients = s.clients};
+    if (status == DELTAFS_OK)
+        status = sized_fill(out, &all, sizeof all, "deltafs_pool_status", &e);
+    return error_of_thread(status, &e);
+}
+
+/* Wait until the server of this node has removed its socket. */
+static int wait_for_end(struct deltafs_pool *p, struct error *e)
+{
+    const struct timespec nap = {.tv_nsec = 10000000};
+    struct sockaddr_un address;
+    int waits = 0, status = pool_point_socket(&p->link.point, p->link.server, &address, e);
+
+    while (status == DELTAFS_OK && access(address.sun_path, F_OK) == 0) {
+        if (waits++ == STOP_WAITS)
+            return error_set(e, DELTAFS_ERR_IO, "%s: the pool does not end", p->link.point.point);
+        nanosleep(&nap, NULL);
+    }
+    return status;
+}
+
+int deltafs_pool_stop(deltafs_pool *pool)
+{
+    struct error e = {.status = DELTAFS_OK};
+    int status = DELTAFS_OK;
+
+    /* That of this node passes the others' requests on, and is the last. */
+    for (uint32_t i = 1; i <= pool->link.servers && status == DELTAFS_OK; i++) {
+        struct pool_call c = pool_call_of(POOL_STOP, (pool->link.server + i) % pool->link.servers);
+        status = pool_ask(pool, &c, "stop", &e);
+    }
+    if (status == DELTAFS_OK)
+        status = wait_for_end(pool, &e);
+    return error_of_thread(status, &e);
+}

@@ -1,0 +1,52 @@
+/* The parts of the client API (deltafs_pool.h), for its own files. */
+#ifndef DELTAFS_POOL_CLIENT_H
+#define DELTAFS_POOL_CLIENT_H
+
+#include <string.h>
+#include <deltafs/deltafs_pool.h>
+#include "pool/pool_link.h"
+#include "pool/pool_path.h"
+
+struct deltafs_pool {
+    struct pool_link link;
+};
+
+/* A path, and the server that has its name. */
+struct pool_place {
+    char path[POOL_PATH_MAX + 1];
+    size_t n;
+    uint32_t owner;
+};
+
+int pool_place_set(const struct deltafs_pool *p, struct pool_place *place, const char *path, struct error *e);
+/* The folder that it is in. */
+void pool_place_parent(const struct deltafs_pool *p, const struct pool_place *place, struct pool_place *out);
+
+static inline struct pool_call pool_call_of(enum pool_op op, uint32_t server)
+{
+    return (struct pool_call){.request = {.op = op, .server = server}};
+}
+/* About a path, at its owner. */
+struct pool_call pool_call_at(enum pool_op op, const struct pool_place *place);
+/* About an entry, at the server that has its attributes. */
+struct pool_call pool_call_id(enum pool_op op, uint64_t id);
+
+/* Make one call. A negative status is returned, with a message about `name`; one that is no error is returned, too. */
+int pool_ask(struct deltafs_pool *p, struct pool_call *c, const char *name, struct error *e);
+/* The message for a status that a server has answered. */
+int pool_refuse(int status, const char *name, struct error *e);
+
+/* Create or link an entry: as pool_ask, but this server becomes a member of the folder first, if it is none. */
+int pool_ask_in_folder(struct deltafs_pool *p, const struct pool_place *place, struct pool_call *c, struct error *e);
+
+/* Attributes of the entry with this name, or number. */
+int pool_look(struct deltafs_pool *p, const struct pool_place *place, struct pool_attributes *out, struct error *e);
+int pool_look_id(struct deltafs_pool *p, uint64_t id, const char *name, struct pool_attributes *out, struct error *e);
+int pool_stat_of(const struct pool_attributes *a, struct deltafs_pool_stat *out, const char *call, struct error *e);
+
+/* Remove what is stored behind `size` bytes of a file that had `before`, but on the server of its attributes, which has
+ * done so. */
+int pool_cut(struct deltafs_pool *p, uint64_t id, uint64_t size, uint64_t before, const char *name, struct error *e);
+int pool_truncate(struct deltafs_pool *p, uint64_t id, uint64_t size, const char *name, struct error *e);
+
+#endif

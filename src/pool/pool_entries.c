@@ -1,0 +1,321 @@
+/* Entries of a pool: attributes and names. */
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/options.h"
+#include "base/sized.h"
+#include "pool/pool_client.h"
+
+#define TRIES 64 /* of a sequence that another process disturbs */
+
+static int too_many_tries(const char *name, struct error *e)
+{
+    return error_set(e, DELTAFS_ERR_IO, "%s: other processes create and remove the folder all the time", name);
+}
+
+int pool_ask_in_folder(struct deltafs_pool *p, const struct pool_place *place, struct pool_call *c, struct error *e)
+{
+    struct pool_place parent;
+    int status = pool_ask(p, c, place->path, e);
+
+    for (int i = 0; status == POOL_NEEDS_FOLDER; i++) {
+        if (i == TRIES)
+            return too_many_tries(place->path, e);
+        pool_place_parent(p, place, &parent);
+        struct pool_call r = pool_call_at(POOL_REGISTER, &parent);
+        r.request.value = place->owner;
+        r.request.generation = (uint32_t)c->answer.value;
+        status = pool_ask(p, &r, parent.path, e);
+        if (status != DELTAFS_OK)
+            return status;
+        c->request.flags |= POOL_HAS_FOLDER;
+        c->request.folder = r.answer.attributes.id;
+        c->request.generation = r.answer.attributes.generation;
+        status = pool_ask(p, c, place->path, e);
+    }
+    return status;
+}
+
+/* ---- Attributes ---- */
+
+int pool_look_id(struct deltafs_pool *p, uint64_t id, const char *name, struct pool_attributes *out, struct error *e)
+{
+    struct pool_call c = pool_call_id(POOL_STAT, id);
+    int status = pool_ask(p, &c, name, e);
+
+    if (status == DELTAFS_OK)
+        *out = c.answer.attributes;
+    return status;
+}
+
+int pool_look(struct deltafs_pool *p, const struct pool_place *place, struct pool_attributes *out, struct error *e)
+{
+    struct pool_call c = pool_call_at(POOL_LOOKUP, place);
+    int status = pool_ask(p, &c, place->path, e);
+    uint64_t id = c.answer.attributes.id;
+
+    if (status == DELTAFS_OK && pool_id_server(id) != place->owner)
+        return pool_look_id(p, id, place->path, out, e);
+    if (status == DELTAFS_OK)
+        *out = c.answer.attributes;
+    return status;
+}
+
+int pool_stat_of(const struct pool_attributes *a, struct deltafs_pool_stat *out, const char *call, struct error *e)
+{
+    const struct deltafs_pool_stat all = {.inode = a->id,
+                                          .mode = a->mode,
+                                          .uid = a->uid,
+                                          .gid = a->gid,
+                                          .size = a->size,
+                                          .mtime = a->mtime,
+                                          .atime = a->atime,
+                                          .ctime = a->ctime};
+
+    return sized_fill(out, &all, sizeof all, call, e);
+}
+
+int deltafs_pool_stat(deltafs_pool *pool, const char *path, struct deltafs_pool_stat *out)
+{
+    struct error e = {.status = DELTAFS_OK};
+    struct pool_place place;
+    struct pool_attributes a;
+    int status = pool_place_set(pool, &place, path, &e);
+
+    if (status == DELTAFS_OK)
+        status = pool_look(pool, &place, &a, &e);
+    if (status == DELTAFS_OK)
+        status = pool_stat_of(&a, out, "deltafs_pool_stat", &e);
+    return error_of_thread(status, &e);
+}
+
+_Static_assert((int)DELTAFS_POOL_MODE == (int)POOL_SET_MODE && (int)DELTAFS_POOL_ATIME == (int)POOL_SET_ATIME,
+               "public numbers are those of the protocol");
+
+int deltafs_pool_set_attributes(deltafs_pool *pool, const char *path, const struct deltafs_pool_attributes *attributes)
+{
+    const uint32_t known = POOL_SET_MODE | POOL_SET_UID | POOL_SET_GID | POOL_SET_MTIME | POOL_SET_ATIME;
+    struct error e = {.status = DELTAFS_OK};
+    struct deltafs_pool_attributes a;
+    struct pool_place place;
+    struct pool_call look;
+    int status = sized_take(&a, attributes, sizeof a, "deltafs_pool_set_attributes", &e);
+
+    if (status == DELTAFS_OK)
+        status = pool_place_set(pool, &place, path, &e);
+    if (status == DELTAFS_OK) {
+        look = pool_call_at(POOL_LOOKUP, &place);
+        status = pool_ask(pool, &look, place.path, &e);
+    }
+    if (status == DELTAFS_OK) {
+        struct pool_call c = pool_call_id(POOL_SET, look.answer.attributes.id);
+        c.request.flags = a.set & known;
+        c.request.mode = a.mode;
+        c.request.uid = a.uid;
+        c.request.gid = a.gid;
+        c.request.mtime = a.mtime;
+        c.request.atime = a.atime;
+        status = pool_ask(pool, &c, place.path, &e);
+    }
+    return error_of_thread(status, &e);
+}
+
+/* ---- Removing ---- */
+
+/* Servers that have chunks of the file between two sizes, each once; `from` is where to go on. */
+static size_t cut_calls(const struct deltafs_pool *p, uint64_t id, uint64_t size, uint64_t before, uint64_t *from,
+                        struct pool_call calls[POOL_SLOTS])
+{
+    uint32_t servers = p->link.servers;
+    uint64_t last = (before - 1) / POOL_CHUNK, first = size / POOL_CHUNK;
+    int is_all = last - first + 1 >= servers;
+    uint64_t end = is_all ? servers : last + 1;
+    size_t n = 0;
+
+    for (*from = !is_all && *from == 0 ? first : *from; *from < end && n < POOL_SLOTS; ++*from) {
+        uint32_t server = is_all ? (uint32_t)*from : pool_chunk_owner(id, *from, servers);
+        int is_there = server == pool_id_server(id);
+        for (size_t i = 0; i < n && !is_there; i++)
+            is_there = calls[i].request.server == server;
+        if (is_there)
+            continue;
+        calls[n] = pool_call_of(POOL_CUT, server);
+        calls[n].request.id = id;
+        calls[n++].request.size = size;
+    }
+    return n;
+}
+
+int pool_cut(struct deltafs_pool *p, uint64_t id, uint64_t size, uint64_t before, const char *name, struct error *e)
+{
+    struct pool_call calls[POOL_SLOTS];
+    uint64_t from = 0;
+    size_t n;
+    int status = DELTAFS_OK;
+
+    if (p->link.servers == 1 || before <= size)
+        return DELTAFS_OK;
+    while (status == DELTAFS_OK && (n = cut_calls(p, id, size, before, &from, calls)) > 0)
+        status = pool_link_calls(&p->link, calls, n, e);
+    return status == DELTAFS_OK ? status : error_set(e, status, "%s: %s", name, e->text);
+}
+
+/* Remove a file that has no name any more. That it is gone already is fine. */
+static int remove_inode(struct deltafs_pool *p, uint64_t id, const char *name, struct error *e)
+{
+    struct pool_call c = pool_call_id(POOL_REMOVE, id);
+    int status = pool_ask(p, &c, name, e);
+
+    if (status == DELTAFS_OK)
+        status = pool_cut(p, id, 0, c.answer.attributes.size, name, e);
+    return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
+}
+
+int deltafs_pool_unlink(deltafs_pool *pool, const char *path)
+{
+    struct error e = {.status = DELTAFS_OK};
+    struct pool_place place;
+    int status = pool_place_set(pool, &place, path, &e);
+
+    if (status == DELTAFS_OK) {
+        struct pool_call c = pool_call_at(POOL_UNLINK, &place);
+        const struct pool_attributes *a = &c.answer.attributes;
+        c.request.flags = POOL_HAS_INODE;
+        status = pool_ask(pool, &c, place.path, &e);
+        if (status == DELTAFS_OK)
+            status = c.answer.value ? pool_cut(pool, a->id, 0, a->size, place.path, &e)
+                                    : remove_inode(pool, a->id, place.path, &e);
+    }
+    return error_of_thread(status, &e);
+}
+
+/* ---- Folders ---- */
+
+int deltafs_pool_mkdir(deltafs_pool *pool, const char *path, uint32_t mode)
+{
+    struct error e = {.status = DELTAFS_OK};
+    struct pool_place place;
+    int status = pool_place_set(pool, &place, path, &e);
+
+    if (status == DELTAFS_OK) {
+        struct pool_call c = pool_call_at(POOL_CREATE, &place);
+        c.request.mode = S_IFDIR | (mode & 07777);
+        c.request.uid = geteuid();
+        c.request.gid = getegid();
+        status = pool_ask_in_folder(pool, &place, &c, &e);
+    }
+    return error_of_thread(status, &e);
+}
+
+/* All members of a folder have nothing in it, and take nothing more with this generation; or POOL_HAS_CHANGED. */
+static int forget(struct deltafs_pool *p, const struct pool_place *place, const struct pool_answer *folder,
+                  const uint32_t *members, size_t count, struct error *e)
+{
+    struct pool_call calls[POOL_SLOTS];
+    int status = DELTAFS_OK;
+
+    for (size_t at = 0, n; at < count && status == DELTAFS_OK; at += n) {
+        for (n = 0; at + n < count && n < POOL_SLOTS; n++) {
+            calls[n] = pool_call_at(POOL_FORGET, place);
+            calls[n].request.server = members[at + n];
+            calls[n].request.id = folder->attributes.id;
+            calls[n].request.generation = folder->attributes.generation;
+        }
+        status = pool_link_calls(&p->link, calls, n, e);
+        for (size_t i = 0; i < n && status == DELTAFS_OK; i++)
+            status = calls[i].answer.status;
+        if (status < 0 && e->status == DELTAFS_OK)
+            pool_refuse(status, place->path, e);
+    }
+    return status;
+}
+
+/* One attempt; POOL_HAS_CHANGED: another process has disturbed it. */
+static int rmdir_try(struct deltafs_pool *p, const struct pool_place *place, struct error *e)
+{
+    uint32_t members[POOL_REMOTE_BYTES / sizeof(uint32_t)], first = 0;
+    struct pool_answer folder = {.status = 0}; /* as it was before any member was asked */
+    size_t count = 1;
+    int status = DELTAFS_OK;
+
+    while (count > 0 && status == DELTAFS_OK) {
+        struct pool_call c = pool_call_at(POOL_MEMBERS, place);
+        c.request.offset = first;
+        c.out = members;
+        c.room = sizeof members;
+        status = pool_ask(p, &c, place->path, e);
+        count = status == DELTAFS_OK ? c.answer.bytes / sizeof members[0] : 0;
+        folder = first == 0 ? c.answer : folder;
+        if (count > 0)
+            status = forget(p, place, &folder, members, count, e);
+        first = count > 0 ? members[count - 1] + 1 : first;
+    }
+    if (status != DELTAFS_OK)
+        return status;
+    struct pool_call end = pool_call_at(POOL_RMDIR, place);
+    end.request.id = folder.attributes.id;
+    end.request.generation = folder.attributes.generation;
+    end.request.value = folder.value;
+    return pool_ask(p, &end, place->path, e);
+}
+
+int deltafs_pool_rmdir(deltafs_pool *pool, const char *path)
+{
+    struct error e = {.status = DELTAFS_OK};
+    struct pool_place place;
+    int status = pool_place_set(pool, &place, path, &e), i = 0;
+
+    if (status == DELTAFS_OK && place.n == 1)
+        status = pool_refuse(DELTAFS_ERR_BUSY, path, &e);
+    if (status == DELTAFS_OK && pool->link.servers == 1) {
+        struct pool_call c = pool_call_at(POOL_RMDIR, &place);
+        return error_of_thread(pool_ask(pool, &c, place.path, &e), &e);
+    }
+    if (status == DELTAFS_OK)
+        while ((status = rmdir_try(pool, &place, &e)) == POOL_HAS_CHANGED)
+            if (i++ == TRIES)
+                status = too_many_tries(place.path, &e);
+    return error_of_thread(status, &e);
+}
+
+/* ---- Renaming ---- */
+
+/* The file gets its new name, and then loses the old one. */
+static int rename_file(struct deltafs_pool *p, const struct pool_place *from, const struct pool_place *to,
+                       struct error *e)
+{
+    struct pool_call look = pool_call_at(POOL_LOOKUP, from);
+    int status = pool_ask(p, &look, from->path, e);
+    uint64_t id = look.answer.attributes.id;
+
+    if (status != DELTAFS_OK || (from->n == to->n && memcmp(from->path, to->path, from->n) == 0))
+        return status;
+    if (S_ISDIR(look.answer.attributes.mode))
+        return error_set(e, DELTAFS_ERR_INVALID, "%s: is a folder; folders of a pool cannot be renamed", from->path);
+    struct pool_call link = pool_call_at(POOL_LINK, to);
+    link.request.id = id;
+    link.request.mode = S_IFREG;
+    status = pool_ask_in_folder(p, to, &link, e);
+    if (status != DELTAFS_OK)
+        return status;
+    struct pool_call unlink = pool_call_at(POOL_UNLINK, from);
+    unlink.request.id = id;
+    status = pool_ask(p, &unlink, from->path, e);
+    uint64_t old = link.answer.attributes.id;
+    /* Another process has renamed or removed it meanwhile. */
+    if (status == DELTAFS_ERR_NOT_FOUND || status == POOL_HAS_CHANGED)
+        status = DELTAFS_OK;
+    return status == DELTAFS_OK && old != 0 && old != id ? remove_inode(p, old, to->path, e) : status;
+}
+
+int deltafs_pool_rename(deltafs_pool *pool, const char *from, const char *to)
+{
+    struct error e = {.status = DELTAFS_OK};
+    struct pool_place a, b;
+    int status = pool_place_set(pool, &a, from, &e);
+
+    if (status == DELTAFS_OK)
+        status = pool_place_set(pool, &b, to, &e);
+    if (status == DELTAFS_OK)
+        status = rename_file(pool, &a, &b, &e);
+    return error_of_thread(status, &e);
+}

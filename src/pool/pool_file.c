@@ -1,0 +1,269 @@
+/* Open files of a pool. Nothing is kept of a file but its number: all bytes, and the size, are on the servers. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/options.h"
+#include "pool/pool_client.h"
+
+struct deltafs_pool_file {
+    struct deltafs_pool *pool;
+    uint64_t id;
+    int flags;
+    char name[]; /* the path, for messages */
+};
+
+/* ---- Opening ---- */
+
+static int file_create(struct deltafs_pool *p, const struct pool_place *place, int flags, uint32_t mode,
+                       struct pool_attributes *out, struct error *e)
+{
+    struct pool_call c = pool_call_at(POOL_CREATE, place);
+
+    c.request.mode = S_IFREG | (mode & 07777);
+    c.request.uid = geteuid();
+    c.request.gid = getegid();
+    int status = pool_ask_in_folder(p, place, &c, e);
+    if (status == DELTAFS_ERR_EXISTS && !(flags & O_EXCL) && place->n > 1)
+        status = DELTAFS_OK;
+    else if (status == DELTAFS_ERR_EXISTS && !(flags & O_EXCL))
+        status = pool_refuse(DELTAFS_ERR_FOLDER, place->path, e);
+    if (status == DELTAFS_OK)
+        *out = c.answer.attributes;
+    return status;
+}
+
+static int file_find(struct deltafs_pool *p, const struct pool_place *place, int flags, uint32_t mode,
+                     struct pool_attributes *out, struct error *e)
+{
+    if (flags & O_CREAT)
+        return file_create(p, place, flags, mode, out, e);
+    struct pool_call c = pool_call_at(POOL_LOOKUP, place);
+    int status = pool_ask(p, &c, place->path, e);
+    if (status == DELTAFS_OK)
+        *out = c.answer.attributes;
+    return status;
+}
+
+int deltafs_pool_file_open(deltafs_pool *pool, const char *path, int flags, uint32_t mode, deltafs_pool_file **out)
+{
+    struct error e = {.status = DELTAFS_OK};
+    struct deltafs_pool_file *f = NULL;
+    struct pool_place place;
+    struct pool_attributes a = {.id = 0};
+    int status = pool_place_set(pool, &place, path, &e);
+
+    if (status == DELTAFS_OK && !(f = malloc(sizeof *f + place.n + 1)))
+        status = error_no_memory(&e, sizeof *f + place.n + 1, "an open file");
+    if (status == DELTAFS_OK)
+        status = file_find(pool, &place, flags, mode, &a, &e);
+    if (status == DELTAFS_OK && S_ISDIR(a.mode))
+        status = pool_refuse(DELTAFS_ERR_FOLDER, place.path, &e);
+    if (status == DELTAFS_OK && flags & O_TRUNC)
+        status = pool_truncate(pool, a.id, 0, place.path, &e);
+    if (status != DELTAFS_OK) {
+        free(f);
+        return error_of_thread(status, &e);
+    }
+    *f = (struct deltafs_pool_file){.pool = pool, .id = a.id, .flags = flags};
+    memcpy(f->name, place.path, place.n + 1);
+    *out = f;
+    return DELTAFS_OK;
+}
+
+int deltafs_pool_file_close(deltafs_pool_file *file)
+{
+    free(file);
+    return DELTAFS_OK;
+}
+
+int deltafs_pool_file_stat(deltafs_pool_file *file, struct deltafs_pool_stat *out)
+{
+    struct error e = {.status = DELTAFS_OK};
+    struct pool_attributes a;
+    int status = pool_look_id(file->pool, file->id, file->name, &a, &e);
+
+    if (status == DELTAFS_OK)
+        status = pool_stat_of(&a, out, "deltafs_pool_file_stat", &e);
+    return error_of_thread(status, &e);
+}
+
+/* ---- Size ---- */
+
+int pool_truncate(struct deltafs_pool *p, uint64_t id, uint64_t size, const char *name, struct error *e)
+{
+    struct pool_call c = pool_call_id(POOL_TRUNCATE, id);
+
+    c.request.size = size;
+    int status = pool_ask(p, &c, name, e);
+    return status == DELTAFS_OK ? pool_cut(p, id, size, c.answer.value, name, e) : status;
+}
+
+static int check_access(const struct deltafs_pool_file *f, int refused, const char *what, struct error *e)
+{
+    if ((f->flags & O_ACCMODE) != refused)
+        return DELTAFS_OK;
+    return error_set(e, DELTAFS_ERR_INVALID, "%s: is not open for %s", f->name, what);
+}
+
+int deltafs_pool_file_truncate(deltafs_pool_file *file, uint64_t size)
+{
+    struct error e = {.status = DELTAFS_OK};
+    int status = check_access(file, O_RDONLY, "writing", &e);
+
+    if (status == DELTAFS_OK)
+        status = pool_truncate(file->pool, file->id, size, file->name, &e);
+    return error_of_thread(status, &e);
+}
+
+int deltafs_pool_truncate(deltafs_pool *pool, const char *path, uint64_t size)
+{
+    struct error e = {.status = DELTAFS_OK};
+    struct pool_place place;
+    struct pool_attributes a = {.id = 0};
+    int status = pool_place_set(pool, &place, path, &e);
+
+    if (status == DELTAFS_OK)
+        status = file_find(pool, &place, 0, 0, &a, &e);
+    if (status == DELTAFS_OK)
+        status = S_ISDIR(a.mode) ? pool_refuse(DELTAFS_ERR_FOLDER, place.path, &e)
+                                 : pool_truncate(pool, a.id, size, place.path, &e);
+    return error_of_thread(status, &e);
+}
+
+/* ---- Bytes ---- */
+
+#define PIECES (POOL_SLOTS - 1) /* of one round; one call more is about the size */
+
+/* Calls for the first pieces of a range, each within a chunk; returns their number, and *covered gets their bytes. */
+static size_t pieces_make(const struct deltafs_pool_file *f, enum pool_op op, uint64_t offset, size_t size,
+                          struct pool_call calls[PIECES], size_t *covered)
+{
+    const struct pool_link *l = &f->pool->link;
+    size_t n;
+
+    *covered = 0;
+    for (n = 0; n < PIECES && *covered < size; n++) {
+        uint64_t at = offset + *covered;
+        uint32_t server = pool_chunk_owner(f->id, at / POOL_CHUNK, l->servers);
+        size_t most = server == l->server ? POOL_SLOT_BYTES : POOL_REMOTE_BYTES, rest = POOL_CHUNK - at % POOL_CHUNK,
+               bytes = size - *covered;
+        bytes = bytes < most ? bytes : most;
+        bytes = bytes < rest ? bytes : rest;
+        calls[n] = pool_call_of(op, server);
+        calls[n].request.id = f->id;
+        calls[n].request.offset = at;
+        if (op == POOL_READ)
+            calls[n].request.size = bytes;
+        else
+            calls[n].request.bytes = (uint32_t)bytes;
+        if (server == pool_id_server(f->id))
+            calls[n].request.flags = POOL_HAS_INODE;
+        *covered += bytes;
+    }
+    return n;
+}
+
+/* Make the calls; the first error is that of the file. */
+static int pieces_do(struct deltafs_pool_file *f, struct pool_call *calls, size_t n, struct error *e)
+{
+    int status = pool_link_calls(&f->pool->link, calls, n, e);
+
+    if (status != DELTAFS_OK)
+        return error_set(e, status, "%s: %s", f->name, e->text);
+    for (size_t i = 0; i < n && status == DELTAFS_OK; i++)
+        if (calls[i].answer.status < 0)
+            status = pool_refuse(calls[i].answer.status, f->name, e);
+    return status;
+}
+
+/* Read pieces of the range; *got is less than *covered only at the end of the file. */
+static int read_some(struct deltafs_pool_file *f, uint64_t offset, uint8_t *out, size_t size, size_t *covered,
+                     size_t *got, struct error *e)
+{
+    struct pool_call calls[POOL_SLOTS];
+    size_t n = pieces_make(f, POOL_READ, offset, size, calls, covered), place = 0;
+    /* The server of the attributes says the size. */
+    int is_asked = n > 1 || !(calls[0].request.flags & POOL_HAS_INODE);
+
+    for (size_t i = 0; i < n; i++) {
+        calls[i].out = out + place;
+        calls[i].room = (size_t)calls[i].request.size;
+        place += calls[i].room;
+        calls[i].request.flags = is_asked ? 0 : POOL_HAS_INODE;
+    }
+    if (is_asked)
+        calls[n++] = pool_call_id(POOL_STAT, f->id);
+    int status = pieces_do(f, calls, n, e);
+    uint64_t end = calls[n - 1].answer.attributes.size;
+    *got = end <= offset ? 0 : end - offset < *covered ? (size_t)(end - offset) : *covered;
+    return status;
+}
+
+int deltafs_pool_file_read(deltafs_pool_file *file, uint64_t offset, void *bytes, size_t size, size_t *got)
+{
+    struct error e = {.status = DELTAFS_OK};
+    size_t done = 0, covered = 0, part = 0;
+    int status = check_access(file, O_WRONLY, "reading", &e);
+
+    if (offset >= POOL_FILE_MAX)
+        size = 0;
+    else if (size > POOL_FILE_MAX - offset)
+        size = (size_t)(POOL_FILE_MAX - offset);
+    while (status == DELTAFS_OK && done < size && part == covered) {
+        status = read_some(file, offset + done, (uint8_t *)bytes + done, size - done, &covered, &part, &e);
+        done += status == DELTAFS_OK ? part : 0;
+    }
+    if (status == DELTAFS_OK)
+        *got = done;
+    return error_of_thread(status, &e);
+}
+
+/* A file that is gone keeps nothing of what was written to it. */
+static void write_undo(struct deltafs_pool_file *f, struct pool_call *calls, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        calls[i] = pool_call_of(POOL_CUT, calls[i].request.server);
+        calls[i].request.id = f->id;
+    }
+    pool_link_calls(&f->pool->link, calls, n, error_ignored());
+}
+
+/* Write pieces of the range. */
+static int write_some(struct deltafs_pool_file *f, uint64_t offset, const uint8_t *bytes, size_t size, size_t *covered,
+                      struct error *e)
+{
+    struct pool_call calls[POOL_SLOTS];
+    size_t n = pieces_make(f, POOL_WRITE, offset, size, calls, covered), all = n;
+
+    for (size_t i = 0; i < n; bytes += calls[i++].request.bytes)
+        calls[i].in = bytes;
+    if (!(calls[n - 1].request.flags & POOL_HAS_INODE)) {
+        calls[all] = pool_call_id(POOL_GROW, f->id);
+        calls[all++].request.size = offset + *covered;
+    }
+    int status = pieces_do(f, calls, all, e);
+    if (status == DELTAFS_ERR_NOT_FOUND)
+        write_undo(f, calls, n);
+    return status;
+}
+
+int deltafs_pool_file_write(deltafs_pool_file *file, uint64_t offset, const void *bytes, size_t size)
+{
+    struct error e = {.status = DELTAFS_OK};
+    struct pool_attributes a;
+    size_t done = 0, covered;
+    int status = check_access(file, O_RDONLY, "writing", &e);
+
+    if (status == DELTAFS_OK && file->flags & O_APPEND) {
+        status = pool_look_id(file->pool, file->id, file->name, &a, &e);
+        offset = status == DELTAFS_OK ? a.size : 0;
+    }
+    if (status == DELTAFS_OK && (offset > POOL_FILE_MAX || size > POOL_FILE_MAX - offset))
+        status = pool_refuse(DELTAFS_ERR_TOO_LARGE, file->name, &e);
+    while (status == DELTAFS_OK && done < size) {
+        status = write_some(file, offset + done, (const uint8_t *)bytes + done, size - done, &covered, &e);
+        done += covered;
+    }
+    return error_of_thread(status, &e);
+}

@@ -1,0 +1,123 @@
+/* What clients and servers of a pool say to each other.
+ *
+ * A request is for one server, and is answered by what that server knows alone: servers never wait for each other. What
+ * takes several servers is a sequence of requests that the client makes (pool_names.c, pool_file.c). A client hands its
+ * requests to the server of its node, which passes on those that are for another.
+ *
+ * Where things are:
+ *  - the name of an entry is on the server that the hash of its path says (pool_owner),
+ *  - its attributes are on the server that is in its number (pool_id_server): at first the one that has the name. A
+ *    rename moves the name alone,
+ *  - chunk n of a file is on the server that the hash of the file's number and n says (pool_chunk_owner).
+ *
+ * Which servers have entries of a folder is known to the server that has the folder's name: the members. Before a
+ * server takes the first entry of a folder, the client registers it there. Thus an entry is never created in a folder
+ * that is not there, a folder is listed by asking its members only, and it is removed if each of them says that it has
+ * nothing. A member that has said so takes nothing more with the folder's generation; the client registers it again,
+ * and then the folder has a newer one. So removing fails if an entry was created meanwhile.
+ *
+ * All servers and clients of a pool run the same version on the same kind of machine: structs travel as they are. */
+#ifndef DELTAFS_POOL_PROTOCOL_H
+#define DELTAFS_POOL_PROTOCOL_H
+
+#include <stdint.h>
+
+#define POOL_VERSION  1
+#define POOL_CHUNK    (512u << 10) /* bytes of a file that are on one server */
+#define POOL_BLOCK    4096u        /* bytes that have a checksum */
+#define POOL_PATH_MAX 4095         /* bytes */
+#define POOL_NAME_MAX 255
+#define POOL_FILE_MAX (UINT64_C(1) << 46) /* bytes of a file: 64 TiB */
+#define POOL_MOST     (1u << 15)          /* servers */
+
+#define POOL_ROOT_ID 1 /* the root is on server 0 */
+
+/* Bytes that go with a request or its answer: to the client's own server, and beyond that. */
+#define POOL_SLOT_BYTES   (128u << 10)
+#define POOL_REMOTE_BYTES (64u << 10)
+
+enum pool_op {
+    POOL_NONE,
+    POOL_STATUS,   /* -> struct pool_status */
+    POOL_STOP,     /* end */
+    POOL_LOOKUP,   /* path -> attributes; only id and type if these are on another server */
+    POOL_CREATE,   /* path, mode; folder's id and generation -> attributes */
+    POOL_LINK,     /* path, id, mode (type); folder as for create: give an entry that exists a name -> what had it */
+    POOL_UNLINK,   /* path; id, 0: any -> attributes; `value`: whether they are removed, too */
+    POOL_REGISTER, /* folder's path, member, generation that is over -> folder's id and generation */
+    POOL_MEMBERS,  /* folder's path -> their numbers; id, generation, `value`: state of the list */
+    POOL_FORGET,   /* folder's path, id, generation: if it has no entry here, take none with this generation */
+    POOL_RMDIR,    /* folder's path, id, generation, `value` of members; with one server, the path is enough */
+    POOL_LIST,     /* folder's path, a zero, name -> struct pool_entry..., those behind that name */
+    POOL_STAT,     /* id -> attributes */
+    POOL_SET,      /* id, POOL_SET_*, mode, uid, gid, mtime, atime -> attributes */
+    POOL_GROW,     /* id, size: at least that; and mtime */
+    POOL_TRUNCATE, /* id, size: exactly that -> `value`: size before */
+    POOL_REMOVE,   /* id: the attributes -> attributes */
+    POOL_READ,     /* id, offset, size; within a chunk -> bytes */
+    POOL_WRITE,    /* id, offset; bytes; within a chunk. POOL_HAS_INODE: grow the file, too */
+    POOL_CUT,      /* id, size: remove what is behind that; on this server */
+    POOL_OPS
+};
+
+enum pool_flag {
+    POOL_SET_MODE = 1,
+    POOL_SET_UID = 2,
+    POOL_SET_GID = 4,
+    POOL_SET_MTIME = 8,
+    POOL_SET_ATIME = 16,
+    POOL_HAS_FOLDER = 32, /* of create and link: id and generation of the folder are given */
+    POOL_HAS_INODE = 64   /* do what is to be done with the attributes, too, which this server has (unlink: may have) */
+};
+
+/* Answers that are no errors of the user. */
+enum pool_again {
+    POOL_NEEDS_FOLDER = 1, /* register the server as a member first; `value`: the generation that is over */
+    POOL_HAS_CHANGED = 2   /* begin again */
+};
+
+struct pool_request {
+    uint32_t op, flags;
+    uint32_t server; /* for which it is */
+    uint32_t bytes;  /* that go with it */
+    uint64_t id, offset, size;
+    uint64_t folder, value;
+    uint32_t mode, uid, gid, generation;
+    int64_t mtime, atime;
+};
+
+struct pool_attributes {
+    uint64_t id, size;
+    int64_t mtime, atime, ctime;
+    uint32_t mode, uid, gid;
+    uint32_t generation;
+};
+
+struct pool_answer {
+    int32_t status;
+    uint32_t bytes; /* that go with it; a message if status is an error */
+    uint64_t value;
+    struct pool_attributes attributes;
+};
+
+/* In a list; the name follows, and the next entry begins at a multiple of 8. */
+struct pool_entry {
+    uint64_t id;
+    uint32_t mode; /* type */
+    uint32_t length;
+};
+#define POOL_ENTRY_BYTES(length) ((sizeof(struct pool_entry) + (length) + 7) / 8 * 8)
+
+struct pool_status {
+    uint64_t files, folders;
+    uint64_t bytes; /* of blocks that files have */
+    uint64_t room;  /* bytes that are free in the local folder */
+    uint64_t operations, clients;
+};
+
+static inline uint32_t pool_id_server(uint64_t id)
+{
+    return (uint32_t)(id >> 48);
+}
+
+#endif

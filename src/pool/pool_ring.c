@@ -1,0 +1,61 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include "pool/pool_ring.h"
+
+static const char shared_memory[] = "memory that a client of a pool shares with its server";
+
+int pool_ring_map(int fd, struct pool_shared **out, struct error *e)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) != 0 || st.st_size != (off_t)sizeof(struct pool_shared))
+        return error_set(e, DELTAFS_ERR_IO, "%s: has another size than expected", shared_memory);
+    void *p = mmap(NULL, sizeof **out, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (p == MAP_FAILED)
+        return error_system(e, errno, "map", shared_memory);
+    *out = p;
+    return DELTAFS_OK;
+}
+
+int pool_ring_create(struct pool_shared **out, int *fd, struct error *e)
+{
+    int made = memfd_create("deltafs-pool", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+    if (made == -1)
+        return error_system(e, errno, "create", shared_memory);
+    int status =
+        ftruncate(made, sizeof **out) == 0 && fcntl(made, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0
+            ? DELTAFS_OK
+            : error_system(e, errno, "create", shared_memory);
+    if (status == DELTAFS_OK)
+        status = pool_ring_map(made, out, e);
+    if (status == DELTAFS_OK)
+        *fd = made;
+    else
+        close(made);
+    return status;
+}
+
+void pool_ring_unmap(struct pool_shared *r)
+{
+    if (r)
+        munmap(r, sizeof *r);
+}
+
+void pool_ring_sleep(_Atomic uint32_t *word, uint32_t seen, uint32_t milliseconds)
+{
+    const struct timespec most = {.tv_sec = milliseconds / 1000, .tv_nsec = (long)(milliseconds % 1000) * 1000000};
+
+    syscall(SYS_futex, word, FUTEX_WAIT, seen, &most, NULL, 0);
+}
+
+void pool_ring_wake(_Atomic uint32_t *word)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
+}

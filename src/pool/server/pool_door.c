@@ -1,0 +1,303 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/memory.h"
+#include "pool/server/pool_door.h"
+
+#define EVENTS 32
+
+/* A client that is connected, or has been, as long as a request of it is being served. */
+struct pool_guest {
+    int socket, event;
+    int is_gone;
+    struct pool_shared *shared;
+    uint32_t taken;    /* requests so far */
+    uint32_t answered; /* as many */
+    uint32_t busy;     /* bit for each slot */
+    struct pool_job job[POOL_SLOTS];
+};
+
+struct pool_door {
+    struct sockaddr_un address;
+    int listener, epoll;
+    uint32_t server, servers;
+    struct pool_guest **guest;
+    size_t count, capacity;
+    size_t most;  /* clients, by memory */
+    size_t next;  /* whose turn it is */
+    int has_gone; /* a client, perhaps */
+};
+
+static int door_watch(struct pool_door *d, int fd, struct pool_guest *g)
+{
+    struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP, .data.ptr = g};
+
+    return epoll_ctl(d->epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+static void guest_destroy(struct pool_guest *g)
+{
+    if (g->socket != -1)
+        close(g->socket);
+    if (g->event != -1)
+        close(g->event);
+    pool_ring_unmap(g->shared);
+    free(g);
+}
+
+/* Forget clients that are gone, and have nothing under way. */
+static void door_sweep(struct pool_door *d)
+{
+    size_t left = 0;
+
+    for (size_t i = 0; i < d->count; i++) {
+        struct pool_guest *g = d->guest[i];
+        if (g->is_gone && g->socket != -1) {
+            epoll_ctl(d->epoll, EPOLL_CTL_DEL, g->socket, NULL);
+            epoll_ctl(d->epoll, EPOLL_CTL_DEL, g->event, NULL);
+            close(g->socket);
+            g->socket = -1;
+        }
+        if (g->is_gone && g->busy == 0)
+            guest_destroy(g);
+        else
+            d->guest[left++] = g;
+    }
+    d->count = left;
+}
+
+static int send_hello(struct pool_door *d, int socket, int memory, int event)
+{
+    struct pool_hello hello = {
+        .version = POOL_VERSION, .server = d->server, .servers = d->servers, .bytes = sizeof(struct pool_shared)};
+    struct iovec part = {.iov_base = &hello, .iov_len = sizeof hello};
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(2 * sizeof(int))];
+    } control = {.room = {0}};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof control.room};
+    struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+    const int both[2] = {memory, event};
+
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof both);
+    memcpy(CMSG_DATA(rights), both, sizeof both);
+    return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof hello ? 0 : -1;
+}
+
+static int is_same_user(int socket)
+{
+    struct ucred who;
+    socklen_t n = sizeof who;
+
+    return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &n) == 0 && who.uid == geteuid();
+}
+
+static struct pool_guest *guest_create(struct pool_door *d, int socket)
+{
+    struct pool_guest *g = calloc(1, sizeof *g);
+    int memory = -1;
+
+    if (!g)
+        return NULL;
+    *g = (struct pool_guest){.socket = socket, .event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+    int is_fine = g->event != -1 && pool_ring_create(&g->shared, &memory, error_ignored()) == DELTAFS_OK &&
+                  send_hello(d, socket, memory, g->event) == 0 && door_watch(d, socket, g) == 0 &&
+                  door_watch(d, g->event, g) == 0;
+    if (memory != -1)
+        close(memory);
+    if (is_fine)
+        return g;
+    g->socket = -1; /* the caller closes it */
+    guest_destroy(g);
+    return NULL;
+}
+
+/* A client that gets nothing finds the connection closed. */
+static void door_accept(struct pool_door *d)
+{
+    int socket;
+
+    while ((socket = accept4(d->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) != -1) {
+        struct pool_guest *g = NULL;
+        if (d->count < d->most && is_same_user(socket) &&
+            memory_extend(NULL, &d->guest, d->count, &d->capacity, sizeof(struct pool_guest *), "clients",
+                          error_ignored()) == DELTAFS_OK)
+            g = guest_create(d, socket);
+        if (g)
+            d->guest[d->count++] = g;
+        else
+            close(socket);
+    }
+}
+
+static int door_listen(struct pool_door *d, struct error *e)
+{
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const struct sockaddr *address = (const struct sockaddr *)&d->address;
+
+    if (fd == -1)
+        return error_system(e, errno, "create a socket", d->address.sun_path);
+    if (connect(fd, address, sizeof d->address) == 0) {
+        close(fd);
+        return error_set(e, DELTAFS_ERR_BUSY, "%s: a server of another pool answers here", d->address.sun_path);
+    }
+    unlink(d->address.sun_path);
+    if (bind(fd, address, sizeof d->address) != 0 || listen(fd, SOMAXCONN) != 0) {
+        error_system(e, errno, "create the socket", d->address.sun_path);
+        close(fd);
+        return e->status;
+    }
+    d->listener = fd;
+    return DELTAFS_OK;
+}
+
+int pool_door_open(const struct pool_point *p, uint32_t server, uint32_t servers, uint64_t memory,
+                   struct pool_door **out, struct error *e)
+{
+    struct pool_door *d = calloc(1, sizeof *d);
+
+    if (!d)
+        return error_no_memory(e, sizeof *d, "the connections of clients");
+    *d = (struct pool_door){.server = server,
+                            .servers = servers,
+                            .listener = -1,
+                            .epoll = epoll_create1(EPOLL_CLOEXEC),
+                            .most = (size_t)(memory / sizeof(struct pool_shared))};
+    int status = pool_point_socket(p, server, &d->address, e);
+    if (status == DELTAFS_OK)
+        status = door_listen(d, e);
+    if (status == DELTAFS_OK && (d->epoll == -1 || door_watch(d, d->listener, NULL) != 0))
+        status = error_system(e, errno, "watch the socket", d->address.sun_path);
+    if (status == DELTAFS_OK)
+        *out = d;
+    else
+        pool_door_close(d);
+    return status;
+}
+
+void pool_door_close(struct pool_door *d)
+{
+    if (!d)
+        return;
+    for (size_t i = 0; i < d->count; i++)
+        guest_destroy(d->guest[i]);
+    if (d->listener != -1) {
+        close(d->listener);
+        unlink(d->address.sun_path);
+    }
+    if (d->epoll != -1)
+        close(d->epoll);
+    free(d->guest);
+    free(d);
+}
+
+/* Take the next request of a client. One that breaks the rules is disconnected. */
+static struct pool_job *guest_next(struct pool_door *d, struct pool_guest *g)
+{
+    struct pool_shared *shared = g->shared;
+    uint32_t asked = atomic_load_explicit(&shared->asked, memory_order_acquire);
+
+    if (g->is_gone || asked == g->taken)
+        return NULL;
+    uint32_t slot = shared->request[g->taken % POOL_SLOTS];
+    if (asked - g->taken > POOL_SLOTS || slot >= POOL_SLOTS || g->busy & 1u << slot) {
+        g->is_gone = d->has_gone = 1;
+        return NULL;
+    }
+    struct pool_job *job = &g->job[slot];
+    *job = (struct pool_job){.guest = g, .slot = slot, .bytes = shared->buffer[slot]};
+    memcpy(&job->request, &shared->slot[slot].request, sizeof job->request);
+    if (job->request.bytes > POOL_SLOT_BYTES) {
+        g->is_gone = d->has_gone = 1;
+        return NULL;
+    }
+    g->taken++;
+    g->busy |= 1u << slot;
+    return job;
+}
+
+struct pool_job *pool_door_next(struct pool_door *d)
+{
+    struct pool_job *job = NULL;
+
+    for (size_t i = 0; i < d->count && !job; i++) {
+        d->next = d->next + 1 < d->count ? d->next + 1 : 0;
+        job = guest_next(d, d->guest[d->next]);
+    }
+    return job;
+}
+
+void pool_door_answer(struct pool_door *d, struct pool_job *job, const struct pool_answer *answer)
+{
+    struct pool_guest *g = job->guest;
+    struct pool_shared *shared = g->shared;
+
+    d->has_gone |= g->is_gone;
+    g->busy &= ~(1u << job->slot);
+    shared->slot[job->slot].answer = *answer;
+    shared->answer[g->answered % POOL_SLOTS] = (uint8_t)job->slot;
+    g->answered++;
+    atomic_store(&shared->answered, g->answered);
+    if (atomic_load(&shared->is_waiting))
+        pool_ring_wake(&shared->answered);
+}
+
+/* Whether a client has asked something, after all were shown that the server sleeps. */
+static int door_is_idle(struct pool_door *d, uint32_t is_asleep)
+{
+    for (size_t i = 0; i < d->count; i++)
+        atomic_store(&d->guest[i]->shared->is_asleep, is_asleep);
+    for (size_t i = 0; i < d->count; i++)
+        if (!d->guest[i]->is_gone && atomic_load(&d->guest[i]->shared->asked) != d->guest[i]->taken)
+            return 0;
+    return 1;
+}
+
+/* Epoll counts in milliseconds. */
+static void door_sleep(struct pool_door *d, uint32_t nanoseconds)
+{
+    struct pollfd p = {.fd = d->epoll, .events = POLLIN};
+    const struct timespec most = {.tv_nsec = nanoseconds};
+
+    if (door_is_idle(d, 1))
+        ppoll(&p, 1, &most, NULL);
+    door_is_idle(d, 0);
+}
+
+void pool_door_wait(struct pool_door *d, uint32_t nanoseconds)
+{
+    struct epoll_event event[EVENTS];
+    uint64_t times;
+
+    if (nanoseconds > 0)
+        door_sleep(d, nanoseconds);
+    int n = epoll_wait(d->epoll, event, EVENTS, 0);
+    for (int i = 0; i < n; i++) {
+        struct pool_guest *g = event[i].data.ptr;
+        if (!g)
+            door_accept(d);
+        else if (event[i].events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+            g->is_gone = 1;
+        else if (read(g->event, &times, sizeof times) == -1)
+            g->is_gone |= recv(g->socket, &times, sizeof times, MSG_DONTWAIT) >= 0; /* clients send nothing */
+    }
+    d->has_gone |= n > 0;
+    if (d->has_gone)
+        door_sweep(d);
+    d->has_gone = 0;
+}
+
+uint32_t pool_door_clients(const struct pool_door *d)
+{
+    return (uint32_t)d->count;
+}

@@ -1,0 +1,37 @@
+/* How a server lets clients in, and takes their requests. */
+#ifndef DELTAFS_POOL_DOOR_H
+#define DELTAFS_POOL_DOOR_H
+
+#include "pool/pool_point.h"
+#include "pool/pool_ring.h"
+
+struct pool_door;
+struct pool_guest;
+
+/* A request of a client. It is copied; its bytes are in memory that the client can change. Valid until the answer. */
+struct pool_job {
+    struct pool_job *next; /* for the caller */
+    struct pool_guest *guest;
+    uint32_t slot;
+    struct pool_request request;
+    uint8_t *bytes; /* POOL_SLOT_BYTES, also for the answer's */
+};
+
+/* Open the socket of a server at a mount point. Memory for clients is at most `memory` bytes. DELTAFS_ERR_BUSY: a
+ * server answers there. */
+int pool_door_open(const struct pool_point *p, uint32_t server, uint32_t servers, uint64_t memory,
+                   struct pool_door **out, struct error *e);
+/* Remove the socket and disconnect all. NULL is fine. */
+void pool_door_close(struct pool_door *d);
+
+/* The next request; NULL if there is none now. */
+struct pool_job *pool_door_next(struct pool_door *d);
+/* Answer it; the answer's bytes are at job->bytes. */
+void pool_door_answer(struct pool_door *d, struct pool_job *job, const struct pool_answer *answer);
+
+/* Let clients in, and go. Sleep until a client does something, or for so many nanoseconds, less than a second. */
+void pool_door_wait(struct pool_door *d, uint32_t nanoseconds);
+
+uint32_t pool_door_clients(const struct pool_door *d);
+
+#endif

@@ -1,0 +1,98 @@
+/* deltafs-mpi pool: be the servers of a pool, until 'deltafs pool stop'. */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <deltafs/deltafs_mpi.h>
+#include "tools/cmd.h"
+
+struct pool {
+    const char *local, *point;
+    uint64_t memory;
+    int is_quiet;
+};
+
+/* A number of bytes, with K, M, G or T behind it, as the library's options have it. */
+static const char *parse_size(const char *text, void *out)
+{
+    deltafs_options *o = NULL;
+    const char *wrong = "is no number of bytes, such as 512M";
+
+    if (deltafs_options_create(&o) != DELTAFS_OK)
+        return "cannot be read: no memory";
+    if (deltafs_options_set(o, "read_cache", text) == DELTAFS_OK) {
+        char *end;
+        uint64_t n = strtoull(text, &end, 10);
+        const char *units = "KMGT", *unit = *end ? strchr(units, *end) : NULL;
+        for (const char *u = units; unit && u <= unit; u++)
+            n *= 1024;
+        *(uint64_t *)out = n;
+        wrong = NULL;
+    }
+    deltafs_options_destroy(o);
+    return wrong;
+}
+
+static volatile sig_atomic_t is_interrupted;
+
+static void interrupt(int number)
+{
+    (void)number;
+    is_interrupted = 1;
+}
+
+static int should_stop(void *arg)
+{
+    (void)arg;
+    return is_interrupted;
+}
+
+static void started(void *arg)
+{
+    const struct pool *p = arg;
+    int servers;
+
+    MPI_Comm_size(MPI_COMM_WORLD, &servers);
+    if (p->is_quiet || text_is_silent)
+        return;
+    text_say("%s: a pool of %d server%s; 'deltafs pool stop %s' ends it", p->point, servers,
+             text_plural((uint64_t)servers), p->point);
+    fflush(stdout);
+}
+
+static int pool_run(const struct command_call *c)
+{
+    const struct sigaction action = {.sa_handler = interrupt};
+    struct pool *p = c->values;
+    const struct deltafs_mpi_pool o = {.struct_size = sizeof o,
+                                       .local = p->local,
+                                       .point = p->point,
+                                       .memory = p->memory,
+                                       .started = started,
+                                       .should_stop = should_stop,
+                                       .arg = p};
+
+    if (!p->local || !p->point || c->count > 0)
+        return text_fail(EXIT_USAGE, "pool: --dir and --mount must be given, and no arguments");
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+    int status = deltafs_mpi_pool_serve(MPI_COMM_WORLD, &o);
+    return status == DELTAFS_OK ? EXIT_OK : text_fail(text_exit_code(status), "pool: %s", deltafs_errmsg(NULL));
+}
+
+static const struct command_option options[] = {
+    {"dir", 0, "LOCAL", "a folder of the node's own storage, new or empty; %n in it is the server's number",
+     cmd_parse_text, offsetof(struct pool, local)},
+    {"mount", 0, "POINT", "where programs find the pool; need not exist", cmd_parse_text, offsetof(struct pool, point)},
+    {"memory", 0, "SIZE", "of each server for its clients, about 2M each (default 512M)", parse_size,
+     offsetof(struct pool, memory)},
+    {"quiet", 'q', NULL, "do not say when the servers are ready", NULL, offsetof(struct pool, is_quiet)},
+    {0}};
+
+const struct command cmd_mpi_pool = {
+    .name = "pool",
+    .usage = "--dir LOCAL --mount POINT [OPTION...]",
+    .text = "Make the local storage of the job's nodes one file system, as long as this runs. Start one rank on each\n"
+            "    node; each is a server. 'deltafs pool stop POINT' ends them, and then all is deleted.",
+    .size = sizeof(struct pool),
+    .option = options,
+    .run = pool_run};
