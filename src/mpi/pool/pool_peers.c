@@ -294,7 +294,8 @@ static void call_free(struct pool_peers *p, int i)
 {
     struct peer_call *c = &p->call[i];
 
-    if (p->request[2 * i] != MPI_REQUEST_NULL || p->request[2 * i + 1] != MPI_REQUEST_NULL)
+    /* Both of its requests may have been completed at once; then this is called for each. */
+    if (!c->is_busy || c->jobs || p->request[2 * i] != MPI_REQUEST_NULL || p->request[2 * i + 1] != MPI_REQUEST_NULL)
         return;
     c->is_busy = 0;
     p->busy--;

@@ -1,0 +1,558 @@
+/* Random operations of several clients of a pool, one at a time, against a reference in memory.
+ *
+ *     pool_model POINT CLIENTS OPERATIONS SEED
+ *
+ * Clients are processes, so that they are of several servers. The parent chooses an operation and a client, and
+ * compares what that answers with what the reference says. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <deltafs/deltafs_pool.h>
+#include "base/hash.h"
+
+#define CLIENTS_MAX 8
+#define SLOTS       3       /* files that a client has open */
+#define FILE_MAX    1700000 /* bytes: some chunks */
+#define NODES_MAX   512     /* entries of the reference */
+#define ANSWER_S    70      /* seconds: more than any call takes */
+
+enum kind {
+    OPEN,
+    CLOSE,
+    WRITE,
+    READ,
+    STAT_FILE,
+    CUT_FILE,
+    STAT,
+    UNLINK,
+    MKDIR,
+    RMDIR,
+    RENAME,
+    LIST,
+    CUT,
+    CHMOD,
+    KINDS
+};
+
+struct operation {
+    int kind, slot, flags;
+    uint8_t fill;
+    char path[64], to[64];
+    uint64_t offset, size;
+};
+
+struct result {
+    int status;
+    uint64_t value; /* bytes that were read, or the size, or a sum of a list */
+    uint64_t hash;
+    uint32_t mode;
+};
+
+static uint8_t buffer[FILE_MAX];
+
+/* ---- A client ---- */
+
+static uint64_t entry_sum(const char *name, uint32_t mode)
+{
+    return hash_bytes(name, strlen(name)) ^ (S_ISDIR(mode) ? 1 : 0);
+}
+
+static int list(deltafs_pool *pool, const char *path, struct result *r)
+{
+    const struct deltafs_pool_entry *entry = NULL;
+    deltafs_pool_list *l = NULL;
+    int status = deltafs_pool_list_open(pool, path, &l);
+
+    while (status == DELTAFS_OK && (status = deltafs_pool_list_next(l, &entry)) == DELTAFS_OK && entry) {
+        r->hash += entry_sum(entry->name, entry->mode);
+        r->value++;
+    }
+    deltafs_pool_list_close(l);
+    return status;
+}
+
+static int do_stat(int status, const struct deltafs_pool_stat *st, struct result *r)
+{
+    r->value = status == DELTAFS_OK ? st->size : 0;
+    r->mode = status == DELTAFS_OK ? st->mode : 0;
+    return status;
+}
+
+static int do_path(deltafs_pool *pool, const struct operation *o, struct result *r)
+{
+    struct deltafs_pool_stat st = {.struct_size = sizeof st};
+    const struct deltafs_pool_attributes a = {
+        .struct_size = sizeof a, .set = DELTAFS_POOL_MODE, .mode = (uint32_t)o->size & 0777};
+
+    switch (o->kind) {
+    case STAT:
+        return do_stat(deltafs_pool_stat(pool, o->path, &st), &st, r);
+    case UNLINK:
+        return deltafs_pool_unlink(pool, o->path);
+    case MKDIR:
+        return deltafs_pool_mkdir(pool, o->path, 0700);
+    case RMDIR:
+        return deltafs_pool_rmdir(pool, o->path);
+    case RENAME:
+        return deltafs_pool_rename(pool, o->path, o->to);
+    case LIST:
+        return list(pool, o->path, r);
+    case CUT:
+        return deltafs_pool_truncate(pool, o->path, o->size);
+    default:
+        return deltafs_pool_set_attributes(pool, o->path, &a);
+    }
+}
+
+static int do_file(deltafs_pool *pool, deltafs_pool_file **f, const struct operation *o, struct result *r)
+{
+    struct deltafs_pool_stat st = {.struct_size = sizeof st};
+    size_t got = 0;
+    int status;
+
+    switch (o->kind) {
+    case OPEN:
+        return deltafs_pool_file_open(pool, o->path, o->flags, 0600, f);
+    case CLOSE:
+        status = deltafs_pool_file_close(*f);
+        *f = NULL;
+        return status;
+    case WRITE:
+        memset(buffer, o->fill, o->size);
+        return deltafs_pool_file_write(*f, o->offset, buffer, o->size);
+    case READ:
+        status = deltafs_pool_file_read(*f, o->offset, buffer, o->size, &got);
+        r->value = got;
+        r->hash = hash_bytes(buffer, got);
+        return status;
+    case STAT_FILE:
+        return do_stat(deltafs_pool_file_stat(*f, &st), &st, r);
+    default:
+        return deltafs_pool_file_truncate(*f, o->size);
+    }
+}
+
+static void client(const char *point, int socket)
+{
+    deltafs_pool_file *file[SLOTS] = {NULL};
+    deltafs_pool *pool = NULL;
+    struct operation o;
+
+    if (deltafs_pool_open(point, &pool) != DELTAFS_OK) {
+        fprintf(stderr, "%s\n", deltafs_errmsg(NULL));
+        exit(EXIT_FAILURE);
+    }
+    while (recv(socket, &o, sizeof o, 0) == (ssize_t)sizeof o) {
+        struct result r = {.value = 0};
+        r.status = o.kind <= CUT_FILE ? do_file(pool, &file[o.slot], &o, &r) : do_path(pool, &o, &r);
+        if (r.status == DELTAFS_ERR_IO || r.status == DELTAFS_ERR_DAMAGED)
+            fprintf(stderr, "%s\n", deltafs_errmsg(NULL));
+        if (send(socket, &r, sizeof r, MSG_NOSIGNAL) != (ssize_t)sizeof r)
+            break;
+    }
+    for (int i = 0; i < SLOTS; i++)
+        deltafs_pool_file_close(file[i]);
+    exit(deltafs_pool_close(pool) == DELTAFS_OK ? EXIT_SUCCESS : EXIT_FAILURE);
+}
+
+/* ---- The reference ---- */
+
+struct inode {
+    uint8_t *bytes;
+    uint64_t size;
+    uint32_t mode;
+    int is_removed, opened;
+};
+
+static struct {
+    char path[64];
+    struct inode *inode;
+} node[NODES_MAX];
+static size_t nodes;
+static struct inode *open_file[CLIENTS_MAX][SLOTS];
+
+static size_t node_find(const char *path)
+{
+    size_t i = 0;
+
+    while (i < nodes && strcmp(node[i].path, path) != 0)
+        i++;
+    return i;
+}
+
+static struct inode *inode_of(const char *path)
+{
+    size_t i = node_find(path);
+
+    return i < nodes ? node[i].inode : NULL;
+}
+
+static struct inode *parent_of(const char *path)
+{
+    char parent[64];
+
+    snprintf(parent, sizeof parent, "%s", path);
+    *strrchr(parent, '/') = '\0';
+    return inode_of(*parent ? parent : "/");
+}
+
+static void node_add(const char *path, struct inode *inode)
+{
+    snprintf(node[nodes].path, sizeof node[nodes].path, "%s", path);
+    node[nodes++].inode = inode;
+}
+
+static struct inode *inode_create(const char *path, uint32_t mode)
+{
+    struct inode *inode = calloc(1, sizeof *inode);
+
+    inode->mode = mode;
+    if (S_ISREG(mode))
+        inode->bytes = calloc(1, FILE_MAX);
+    node_add(path, inode);
+    return inode;
+}
+
+static void inode_release(struct inode *inode)
+{
+    if (inode->is_removed && inode->opened == 0) {
+        free(inode->bytes);
+        free(inode);
+    }
+}
+
+static void node_remove(const char *path, int is_removed)
+{
+    size_t i = node_find(path);
+    struct inode *inode = node[i].inode;
+
+    node[i] = node[--nodes];
+    inode->is_removed = is_removed;
+    inode_release(inode);
+}
+
+static int is_child(const char *path, const char *of)
+{
+    size_t n = strcmp(of, "/") == 0 ? 0 : strlen(of);
+
+    return strncmp(path, of, n) == 0 && path[n] == '/' && path[n + 1] != '\0' && !strchr(path + n + 1, '/');
+}
+
+static int has_children(const char *path)
+{
+    for (size_t i = 0; i < nodes; i++)
+        if (is_child(node[i].path, path))
+            return 1;
+    return 0;
+}
+
+/* Whether something can be created there. */
+static int expect_place(const char *path)
+{
+    const struct inode *parent = parent_of(path);
+
+    if (!parent)
+        return DELTAFS_ERR_NOT_FOUND;
+    return S_ISDIR(parent->mode) ? DELTAFS_OK : DELTAFS_ERR_NOT_FOLDER;
+}
+
+static void inode_cut(struct inode *inode, uint64_t size)
+{
+    if (size < inode->size)
+        memset(inode->bytes + size, 0, inode->size - size);
+    inode->size = size;
+}
+
+static int expect_open(const struct operation *o, struct inode **f)
+{
+    struct inode *inode = inode_of(o->path);
+    int status = DELTAFS_OK;
+
+    if (!inode && !(o->flags & O_CREAT))
+        return DELTAFS_ERR_NOT_FOUND;
+    if (o->flags & O_CREAT && strcmp(o->path, "/") != 0 && (status = expect_place(o->path)) != DELTAFS_OK)
+        return status;
+    if (inode && o->flags & O_CREAT && o->flags & O_EXCL)
+        return DELTAFS_ERR_EXISTS;
+    if (inode && S_ISDIR(inode->mode))
+        return DELTAFS_ERR_FOLDER;
+    if (!inode)
+        inode = inode_create(o->path, S_IFREG | 0600);
+    if (o->flags & O_TRUNC)
+        inode_cut(inode, 0);
+    inode->opened++;
+    *f = inode;
+    return DELTAFS_OK;
+}
+
+static int expect_file(struct inode **f, const struct operation *o, struct result *r)
+{
+    struct inode *inode = *f;
+    uint64_t end = o->offset + o->size;
+
+    if (o->kind == OPEN)
+        return expect_open(o, f);
+    if (o->kind == CLOSE) {
+        *f = NULL;
+        inode->opened--;
+        inode_release(inode);
+        return DELTAFS_OK;
+    }
+    if (inode->is_removed)
+        return DELTAFS_ERR_NOT_FOUND;
+    if (o->kind == WRITE) {
+        memset(inode->bytes + o->offset, o->fill, o->size);
+        inode->size = end > inode->size ? end : inode->size;
+    } else if (o->kind == READ) {
+        r->value = inode->size <= o->offset ? 0 : end < inode->size ? o->size : inode->size - o->offset;
+        r->hash = hash_bytes(inode->bytes + o->offset, r->value);
+    } else if (o->kind == STAT_FILE) {
+        r->value = inode->size;
+        r->mode = inode->mode;
+    } else {
+        inode_cut(inode, o->size);
+    }
+    return DELTAFS_OK;
+}
+
+static int expect_rename(const struct operation *o, struct inode *from)
+{
+    struct inode *to = inode_of(o->to);
+    int status;
+
+    if (strcmp(o->path, o->to) == 0)
+        return DELTAFS_OK;
+    if (S_ISDIR(from->mode))
+        return DELTAFS_ERR_INVALID;
+    if (strcmp(o->to, "/") == 0)
+        return DELTAFS_ERR_BUSY;
+    if ((status = expect_place(o->to)) != DELTAFS_OK)
+        return status;
+    if (to && S_ISDIR(to->mode))
+        return DELTAFS_ERR_FOLDER;
+    if (to)
+        node_remove(o->to, 1);
+    node_remove(o->path, 0);
+    node_add(o->to, from);
+    return DELTAFS_OK;
+}
+
+static int expect_rmdir(const char *path, const struct inode *inode)
+{
+    if (strcmp(path, "/") == 0)
+        return DELTAFS_ERR_BUSY;
+    if (!inode)
+        return DELTAFS_ERR_NOT_FOUND;
+    if (!S_ISDIR(inode->mode))
+        return DELTAFS_ERR_NOT_FOLDER;
+    if (has_children(path))
+        return DELTAFS_ERR_NOT_EMPTY;
+    node_remove(path, 1);
+    return DELTAFS_OK;
+}
+
+static int expect_mkdir(const char *path)
+{
+    if (strcmp(path, "/") == 0)
+        return DELTAFS_ERR_EXISTS;
+    int status = expect_place(path);
+    if (status == DELTAFS_OK && inode_of(path))
+        status = DELTAFS_ERR_EXISTS;
+    if (status == DELTAFS_OK)
+        inode_create(path, S_IFDIR | 0700);
+    return status;
+}
+
+static int expect_list(const char *path, const struct inode *inode, struct result *r)
+{
+    if (!S_ISDIR(inode->mode))
+        return DELTAFS_ERR_NOT_FOLDER;
+    for (size_t i = 0; i < nodes; i++) {
+        if (!is_child(node[i].path, path))
+            continue;
+        r->hash += entry_sum(strrchr(node[i].path, '/') + 1, node[i].inode->mode);
+        r->value++;
+    }
+    return DELTAFS_OK;
+}
+
+static int expect_path(const struct operation *o, struct result *r)
+{
+    struct inode *inode = inode_of(o->path);
+
+    if (o->kind == MKDIR)
+        return expect_mkdir(o->path);
+    if (o->kind == RMDIR)
+        return expect_rmdir(o->path, inode);
+    if (!inode)
+        return DELTAFS_ERR_NOT_FOUND;
+    if (o->kind == RENAME)
+        return expect_rename(o, inode);
+    if (o->kind == LIST)
+        return expect_list(o->path, inode, r);
+    if (o->kind == STAT) {
+        r->value = inode->size;
+        r->mode = inode->mode;
+        return DELTAFS_OK;
+    }
+    if (o->kind == CHMOD) {
+        inode->mode = (inode->mode & S_IFMT) | ((uint32_t)o->size & 0777);
+        return DELTAFS_OK;
+    }
+    if (S_ISDIR(inode->mode))
+        return DELTAFS_ERR_FOLDER;
+    if (o->kind == UNLINK)
+        node_remove(o->path, 1);
+    else
+        inode_cut(inode, o->size);
+    return DELTAFS_OK;
+}
+
+/* ---- Choosing ---- */
+
+static void choose_path(char path[64])
+{
+    int depth = rand() % 16 == 0 ? 0 : 1 + rand() % 3;
+
+    path[0] = '\0';
+    for (int i = 0; i < depth; i++)
+        snprintf(path + strlen(path), 64 - strlen(path), "/%c", 'a' + rand() % 4);
+    if (depth == 0)
+        strcpy(path, "/");
+}
+
+static void choose(struct operation *o, int who)
+{
+    static const int flags[] = {0, O_CREAT, O_CREAT | O_EXCL, O_CREAT | O_TRUNC, O_TRUNC};
+
+    memset(o, 0, sizeof *o);
+    o->slot = rand() % SLOTS;
+    o->kind = rand() % KINDS;
+    if (o->kind > CUT_FILE && rand() % 2)
+        o->kind = rand() % (CUT_FILE + 1);
+    if (o->kind <= CUT_FILE && (open_file[who][o->slot] == NULL) != (o->kind == OPEN))
+        o->kind = open_file[who][o->slot] ? (rand() % 2 ? WRITE : READ) : OPEN;
+    o->flags = O_RDWR | flags[rand() % 5];
+    o->fill = (uint8_t)(1 + rand() % 255);
+    choose_path(o->path);
+    choose_path(o->to);
+    o->size = (uint64_t)rand() % (rand() % 4 ? 9000 : FILE_MAX / 2);
+    o->offset = (uint64_t)rand() % (FILE_MAX - o->size);
+    if (rand() % 3 == 0)
+        o->offset -= o->offset % 4096;
+    if (o->kind == CUT || o->kind == CUT_FILE)
+        o->size = o->offset;
+}
+
+static int compare(const struct operation *o, int who, const struct result *is, const struct result *should, long n)
+{
+    if (is->status == should->status && is->value == should->value && is->hash == should->hash &&
+        is->mode == should->mode)
+        return 0;
+    fprintf(stderr,
+            "operation %ld: client %d, kind %d, slot %d, flags %o, %s -> %s, offset %llu, size %llu:\n"
+            "  status %d, value %llu, mode %o; expected %d, %llu, %o%s\n",
+            n, who, o->kind, o->slot, (unsigned)o->flags, o->path, o->to, (unsigned long long)o->offset,
+            (unsigned long long)o->size, is->status, (unsigned long long)is->value, is->mode, should->status,
+            (unsigned long long)should->value, should->mode, is->hash != should->hash ? "; the bytes differ" : "");
+    return -1;
+}
+
+/* At the end all is removed, and the servers have nothing left. */
+static int check_empty(const char *point)
+{
+    struct deltafs_pool_status s = {.struct_size = sizeof s};
+    uint64_t files = 0, folders = 0, bytes = 0;
+    deltafs_pool *pool = NULL;
+    int status = deltafs_pool_open(point, &pool);
+
+    for (size_t left = 1; status == DELTAFS_OK && nodes > 1 && left > 0;) {
+        left = 0;
+        for (size_t i = nodes; i-- > 1 && status == DELTAFS_OK;) {
+            if (S_ISDIR(node[i].inode->mode) && has_children(node[i].path))
+                continue;
+            status = S_ISDIR(node[i].inode->mode) ? deltafs_pool_rmdir(pool, node[i].path)
+                                                  : deltafs_pool_unlink(pool, node[i].path);
+            node_remove(node[i].path, 1);
+            left = 1;
+        }
+    }
+    for (uint32_t i = 0; status == DELTAFS_OK && i < deltafs_pool_servers(pool); i++) {
+        status = deltafs_pool_status(pool, i, &s);
+        files += s.files;
+        folders += s.folders;
+        bytes += s.bytes;
+    }
+    if (status != DELTAFS_OK)
+        fprintf(stderr, "at the end: %s\n", deltafs_errmsg(NULL));
+    deltafs_pool_close(pool);
+    if (status == DELTAFS_OK && files == 0 && folders == 1 && bytes == 0)
+        return 0;
+    fprintf(stderr, "at the end: %llu files, %llu folders, %llu bytes\n", (unsigned long long)files,
+            (unsigned long long)folders, (unsigned long long)bytes);
+    return -1;
+}
+
+static int start(const char *point, int clients, int sockets[])
+{
+    const struct timeval most = {.tv_sec = ANSWER_S};
+
+    for (int i = 0; i < clients; i++) {
+        int both[2];
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, both) != 0)
+            return -1;
+        setsockopt(both[0], SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most);
+        pid_t pid = fork();
+        if (pid == -1)
+            return -1;
+        if (pid == 0) {
+            for (int k = 0; k < i; k++)
+                close(sockets[k]);
+            close(both[0]);
+            client(point, both[1]);
+        }
+        close(both[1]);
+        sockets[i] = both[0];
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    int sockets[CLIENTS_MAX], clients = argc > 4 ? atoi(argv[2]) : 0, failed = 0, status;
+    long operations = argc > 4 ? atol(argv[3]) : 0;
+
+    if (clients < 1 || clients > CLIENTS_MAX || start(argv[1], clients, sockets) != 0)
+        return EXIT_FAILURE;
+    srand((unsigned)atoi(argv[4]));
+    inode_create("/", S_IFDIR | 0700);
+    for (long n = 0; n < operations && !failed; n++) {
+        struct operation o;
+        struct result is, should = {.value = 0};
+        int who = rand() % clients;
+        choose(&o, who);
+        should.status =
+            o.kind <= CUT_FILE ? expect_file(&open_file[who][o.slot], &o, &should) : expect_path(&o, &should);
+        if (o.kind == READ && should.status != DELTAFS_OK)
+            should.hash = hash_bytes(buffer, 0);
+        if (send(sockets[who], &o, sizeof o, MSG_NOSIGNAL) != (ssize_t)sizeof o ||
+            recv(sockets[who], &is, sizeof is, 0) != (ssize_t)sizeof is) {
+            fprintf(stderr, "operation %ld: client %d does not answer: %s\n", n, who, strerror(errno));
+            failed = 1;
+        } else {
+            failed = compare(&o, who, &is, &should, n) != 0;
+        }
+    }
+    for (int i = 0; i < clients; i++)
+        close(sockets[i]);
+    while (wait(&status) > 0)
+        failed |= status != 0;
+    return failed || check_empty(argv[1]) != 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,225 @@
+/* The store of a server of a pool: names, chunks against an oracle in memory, damage. */
+#include <fcntl.h>
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "pool/store/pool_store.h"
+
+#define FILE_BYTES (3 * POOL_CHUNK)
+#define STEPS      4000
+
+static char folder[] = "/tmp/test_pool_store.XXXXXX";
+static char local[64];
+static struct error e;
+
+static struct pool_store *create(void)
+{
+    struct pool_store *s;
+
+    assert_int_equal(pool_store_create(local, 3, &s, &e), DELTAFS_OK);
+    return s;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    if (!mkdtemp(folder))
+        return -1;
+    snprintf(local, sizeof local, "%s/local", folder);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    return rmdir(folder); /* nothing is left */
+}
+
+static int put(struct pool_store *s, const char *path, uint64_t id, int is_new)
+{
+    struct pool_name name = {.id = id, .mode = S_IFREG};
+    int status = pool_store_put(s, path, strlen(path), &name, is_new, &e);
+
+    if (status == DELTAFS_ERR_EXISTS)
+        assert_int_not_equal(name.id, id);
+    return status;
+}
+
+static uint64_t find(struct pool_store *s, const char *path)
+{
+    struct pool_name name;
+    int status = pool_store_find(s, path, strlen(path), &name, &e);
+
+    return status == DELTAFS_OK ? name.id : 0;
+}
+
+static void test_names(void **state)
+{
+    struct pool_store *s = create();
+
+    (void)state;
+    assert_int_equal(put(s, "/a", 1, 1), DELTAFS_OK);
+    assert_int_equal(put(s, "/a", 2, 1), DELTAFS_ERR_EXISTS);
+    assert_int_equal(put(s, "/a/b", 3, 1), DELTAFS_OK);
+    assert_int_equal(put(s, "/a", 4, 0), DELTAFS_OK);
+    assert_int_equal(find(s, "/a"), 4);
+    assert_int_equal(find(s, "/a/b"), 3);
+    assert_int_equal(find(s, "/b"), 0);
+    assert_int_equal(pool_store_remove(s, "/a", 2, &e), DELTAFS_OK);
+    assert_int_equal(pool_store_remove(s, "/a", 2, &e), DELTAFS_ERR_NOT_FOUND);
+    assert_int_equal(find(s, "/a/b"), 3);
+    pool_store_destroy(s);
+}
+
+/* More names than a transaction has changes, listed in parts; only those of the folder, each once. */
+static void test_list(void **state)
+{
+    enum { NAMES = 3000 };
+    struct pool_store *s = create();
+    static uint8_t seen[NAMES];
+    uint8_t part[1000];
+    char path[64], after[POOL_NAME_MAX + 1] = "";
+    size_t used = 1, total = 0;
+
+    (void)state;
+    for (int i = 0; i < NAMES; i++) {
+        snprintf(path, sizeof path, "/folder/%d", i);
+        assert_int_equal(put(s, path, (uint64_t)i + 1, 1), DELTAFS_OK);
+        snprintf(path, sizeof path, "/other/%d", i);
+        assert_int_equal(put(s, path, (uint64_t)i + 1, 1), DELTAFS_OK);
+    }
+    while (used > 0) {
+        assert_int_equal(pool_store_list(s, "/folder", 7, after, strlen(after), part, sizeof part, &used, &e),
+                         DELTAFS_OK);
+        for (size_t at = 0; at < used; total++) {
+            struct pool_entry entry;
+            memcpy(&entry, part + at, sizeof entry);
+            memcpy(after, part + at + sizeof entry, entry.length);
+            after[entry.length] = '\0';
+            assert_int_equal(entry.id, (uint64_t)atoi(after) + 1);
+            assert_int_equal(seen[atoi(after)]++, 0);
+            at += POOL_ENTRY_BYTES(entry.length);
+        }
+    }
+    assert_int_equal(total, NAMES);
+    pool_store_destroy(s);
+}
+
+static void check(struct pool_store *s, uint64_t id, const uint8_t *oracle, uint64_t offset, size_t n)
+{
+    static uint8_t bytes[POOL_SLOT_BYTES];
+
+    assert_int_equal(pool_store_read(s, id, offset, bytes, n, &e), DELTAFS_OK);
+    assert_memory_equal(bytes, oracle + offset, n);
+}
+
+/* Random writes, reads and cuts of two files. */
+static void test_bytes(void **state)
+{
+    struct pool_store *s = create();
+    static uint8_t oracle[2][FILE_BYTES], bytes[POOL_SLOT_BYTES];
+    struct pool_status status;
+
+    (void)state;
+    srand(7);
+    for (int step = 0; step < STEPS; step++) {
+        int file = rand() % 2, kind = rand() % 20;
+        uint64_t offset = (uint64_t)rand() % FILE_BYTES;
+        size_t most = POOL_CHUNK - offset % POOL_CHUNK, n = 1 + (size_t)rand() % (kind % 2 ? 9000 : POOL_SLOT_BYTES);
+        if (kind % 3 == 0) {
+            offset -= offset % POOL_BLOCK;
+            n = (n + POOL_BLOCK - 1) / POOL_BLOCK * POOL_BLOCK;
+        }
+        n = n < most ? n : most;
+        if (kind == 0) {
+            memset(oracle[file] + offset, 0, FILE_BYTES - offset);
+            assert_int_equal(pool_store_cut(s, 10 + (uint64_t)file, offset, &e), DELTAFS_OK);
+        } else if (kind < 10) {
+            memset(bytes, step % 251 + 1, n);
+            memcpy(oracle[file] + offset, bytes, n);
+            assert_int_equal(pool_store_write(s, 10 + (uint64_t)file, offset, bytes, n, &e), DELTAFS_OK);
+        } else {
+            check(s, 10 + (uint64_t)file, oracle[file], offset, n);
+        }
+    }
+    for (int file = 0; file < 2; file++) {
+        for (uint64_t offset = 0; offset < FILE_BYTES; offset += POOL_SLOT_BYTES)
+            check(s, 10 + (uint64_t)file, oracle[file], offset, POOL_SLOT_BYTES);
+        assert_int_equal(pool_store_cut(s, 10 + (uint64_t)file, 0, &e), DELTAFS_OK);
+    }
+    pool_store_status(s, &status);
+    assert_int_equal(status.bytes, 0);
+    pool_store_destroy(s);
+}
+
+/* A place that is used again shows nothing of what it had. */
+static void test_reuse(void **state)
+{
+    struct pool_store *s = create();
+    static const uint8_t zeros[2 * POOL_BLOCK];
+    uint8_t bytes[2 * POOL_BLOCK];
+
+    (void)state;
+    memset(bytes, 'x', sizeof bytes);
+    assert_int_equal(pool_store_write(s, 1, 0, bytes, sizeof bytes, &e), DELTAFS_OK);
+    assert_int_equal(pool_store_cut(s, 1, 0, &e), DELTAFS_OK);
+    assert_int_equal(pool_store_write(s, 2, 100, "y", 1, &e), DELTAFS_OK);
+    assert_int_equal(pool_store_read(s, 2, 0, bytes, sizeof bytes, &e), DELTAFS_OK);
+    assert_int_equal(bytes[100], 'y');
+    bytes[100] = 0;
+    assert_memory_equal(bytes, zeros, sizeof bytes);
+    pool_store_destroy(s);
+}
+
+static void test_damage(void **state)
+{
+    struct pool_store *s = create();
+    uint8_t bytes[2 * POOL_BLOCK];
+    char path[96];
+
+    (void)state;
+    memset(bytes, 'x', sizeof bytes);
+    assert_int_equal(pool_store_write(s, 1, 0, bytes, sizeof bytes, &e), DELTAFS_OK);
+    snprintf(path, sizeof path, "%s/bytes.0", local);
+    int fd = open(path, O_WRONLY);
+    assert_int_equal(pwrite(fd, "y", 1, POOL_BLOCK + 5), 1);
+    close(fd);
+    assert_int_equal(pool_store_read(s, 1, 0, bytes, POOL_BLOCK, &e), DELTAFS_OK);
+    assert_int_equal(pool_store_read(s, 1, 0, bytes, sizeof bytes, &e), DELTAFS_ERR_DAMAGED);
+    /* Part of a damaged block cannot be replaced; all of it can. */
+    assert_int_equal(pool_store_write(s, 1, POOL_BLOCK, bytes, 10, &e), DELTAFS_ERR_DAMAGED);
+    assert_int_equal(pool_store_write(s, 1, POOL_BLOCK, bytes, POOL_BLOCK, &e), DELTAFS_OK);
+    assert_int_equal(pool_store_read(s, 1, 0, bytes, sizeof bytes, &e), DELTAFS_OK);
+    pool_store_destroy(s);
+}
+
+/* A folder with something in it is left alone. */
+static void test_folder(void **state)
+{
+    struct pool_store *s = create(), *other;
+
+    (void)state;
+    assert_int_equal(pool_store_create(local, 3, &other, &e), DELTAFS_ERR_EXISTS);
+    assert_int_equal(put(s, "/a", 1, 1), DELTAFS_OK);
+    pool_store_destroy(s);
+    assert_int_equal(mkdir(local, 0700), 0);
+    s = create();
+    pool_store_destroy(s);
+    assert_int_equal(rmdir(local), 0); /* it was there before */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names), cmocka_unit_test(test_list),   cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_reuse), cmocka_unit_test(test_damage), cmocka_unit_test(test_folder),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
