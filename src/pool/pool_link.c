@@ -9,7 +9,8 @@
 #include "pool/pool_link.h"
 
 #define SECOND   UINT64_C(1000000000)
-#define SPIN     2000          /* nanoseconds that a client waits without sleeping */
+#define SPIN     6000          /* nanoseconds that a client waits without sleeping */
+#define VAIN     30            /* waits that sleep at once, after one that has spun in vain: processors are scarce */
 #define SLEEP    100           /* milliseconds; then it looks whether the server is still there */
 #define PATIENCE (60 * SECOND) /* for an answer */
 #define HELLO    10000         /* milliseconds for the first message */
@@ -186,27 +187,42 @@ static void pause_shortly(void)
 #endif
 }
 
+/* Spin until there is an answer more; returns whether there is one. */
+static int link_spin(struct pool_link *l)
+{
+    struct pool_shared *s = l->shared;
+    uint64_t end = 0;
+
+    while (atomic_load_explicit(&s->answered, memory_order_acquire) == l->seen) {
+        if (l->vain > 0) {
+            l->vain--;
+            return 0;
+        }
+        uint64_t now = thread_clock();
+        end = end > 0 ? end : now + SPIN;
+        if (now >= end)
+            l->vain = VAIN;
+        pause_shortly();
+    }
+    return 1;
+}
+
 /* Wait until there is an answer more; returns -1 if none comes. */
 static int link_wait(struct pool_link *l, uint64_t deadline)
 {
     struct pool_shared *s = l->shared;
-    uint64_t spin = 0;
 
+    if (link_spin(l))
+        return 0;
     while (atomic_load_explicit(&s->answered, memory_order_acquire) == l->seen) {
-        uint64_t now = thread_clock();
-        if (spin == 0)
-            spin = now + SPIN;
-        if (now < spin) {
-            pause_shortly();
-            continue;
-        }
+        uint64_t start = thread_clock();
         atomic_store(&s->is_waiting, 1);
         if (atomic_load(&s->answered) == l->seen)
             pool_ring_sleep(&s->answered, l->seen, SLEEP);
         atomic_store(&s->is_waiting, 0);
-        now = thread_clock();
-        if (now - spin >= (uint64_t)SLEEP * 1000000 && atomic_load(&s->answered) == l->seen &&
-            (now > deadline || link_is_cut(l)))
+        uint64_t now = thread_clock();
+        int is_long = now - start >= (uint64_t)SLEEP * 1000000 && atomic_load(&s->answered) == l->seen;
+        if (is_long && (now > deadline || link_is_cut(l)))
             return -1;
     }
     return 0;

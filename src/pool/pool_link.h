@@ -15,6 +15,7 @@ struct pool_link {
     int socket, event;    /* -1: not connected */
     struct pool_shared *shared;
     uint32_t asked, seen; /* requests; answers */
+    uint32_t vain;        /* waits that do not spin */
 };
 
 /* A request and its answer. */

@@ -148,6 +148,7 @@ static int server_loop(struct pool_server *v, struct error *e)
     while (status == DELTAFS_OK && !server_is_done(v)) {
         int has_worked = serve_clients(v);
         status = pool_peers_poll(v->peers, &has_moved, e);
+        pool_door_wake(v->door);
         now = thread_clock();
         if (has_worked || has_moved)
             worked = now;

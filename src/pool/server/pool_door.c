@@ -17,6 +17,7 @@
 struct pool_guest {
     int socket, event;
     int is_gone;
+    int is_to_wake;
     struct pool_shared *shared;
     uint32_t taken;    /* requests so far */
     uint32_t answered; /* as many */
@@ -33,6 +34,7 @@ struct pool_door {
     size_t most;  /* clients, by memory */
     size_t next;  /* whose turn it is */
     int has_gone; /* a client, perhaps */
+    int has_to_wake;
 };
 
 static int door_watch(struct pool_door *d, int fd, struct pool_guest *g)
@@ -247,9 +249,22 @@ void pool_door_answer(struct pool_door *d, struct pool_job *job, const struct po
     shared->slot[job->slot].answer = *answer;
     shared->answer[g->answered % POOL_SLOTS] = (uint8_t)job->slot;
     g->answered++;
-    atomic_store(&shared->answered, g->answered);
-    if (atomic_load(&shared->is_waiting))
-        pool_ring_wake(&shared->answered);
+    atomic_store_explicit(&shared->answered, g->answered, memory_order_release);
+    g->is_to_wake = d->has_to_wake = 1;
+}
+
+void pool_door_wake(struct pool_door *d)
+{
+    if (!d->has_to_wake)
+        return;
+    d->has_to_wake = 0;
+    atomic_thread_fence(memory_order_seq_cst);
+    for (size_t i = 0; i < d->count; i++) {
+        struct pool_guest *g = d->guest[i];
+        if (g->is_to_wake && atomic_load(&g->shared->is_waiting))
+            pool_ring_wake(&g->shared->answered);
+        g->is_to_wake = 0;
+    }
 }
 
 /* Whether a client has asked something, after all were shown that the server sleeps. */

@@ -26,8 +26,12 @@ void pool_door_close(struct pool_door *d);
 
 /* The next request; NULL if there is none now. */
 struct pool_job *pool_door_next(struct pool_door *d);
-/* Answer it; the answer's bytes are at job->bytes. */
+/* Answer it; the answer's bytes are at job->bytes. pool_door_wake must follow: waking a client costs more than most
+ * requests, and if it were done at once, the system would often let the client run in the server's place. */
 void pool_door_answer(struct pool_door *d, struct pool_job *job, const struct pool_answer *answer);
+
+/* Wake the clients that sleep and have got an answer. */
+void pool_door_wake(struct pool_door *d);
 
 /* Let clients in, and go. Sleep until a client does something, or for so many nanoseconds, less than a second. */
 void pool_door_wait(struct pool_door *d, uint32_t nanoseconds);
