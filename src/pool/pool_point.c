@@ -156,11 +156,11 @@ int pool_point_read(const struct pool_point *p, char **nodes, uint32_t *servers,
     return status;
 }
 
-void pool_point_remove(const struct pool_point *p)
+void pool_point_remove(const struct pool_point *p, int is_published)
 {
     char path[PATH_MAX];
 
-    if (file_path(p, "servers", path, error_ignored()) == DELTAFS_OK)
+    if (is_published && file_path(p, "servers", path, error_ignored()) == DELTAFS_OK)
         unlink(path);
     rmdir(p->folder);
 }

@@ -27,7 +27,7 @@ int pool_point_socket(const struct pool_point *p, uint32_t server, struct sockad
 int pool_point_publish(const struct pool_point *p, const char *nodes, uint32_t servers, struct error *e);
 /* Read them: *nodes is to be freed. DELTAFS_ERR_NOT_FOUND: there is no pool. */
 int pool_point_read(const struct pool_point *p, char **nodes, uint32_t *servers, struct error *e);
-/* Remove the file and the folder, if it is empty. */
-void pool_point_remove(const struct pool_point *p);
+/* Remove the folder, if it is empty, and before it the file, if this server has published it. */
+void pool_point_remove(const struct pool_point *p, int is_published);
 
 #endif

@@ -171,8 +171,8 @@ static void server_end(struct pool_server *v)
     pool_store_destroy(v->service.store);
     pool_peers_destroy(v->peers);
     pool_door_close(v->door);
-    if (v->is_published)
-        pool_point_remove(&v->point);
+    if (v->point.folder)
+        pool_point_remove(&v->point, v->is_published);
     pool_point_fini(&v->point);
     buffer_fini(&v->nodes.buffer);
 }

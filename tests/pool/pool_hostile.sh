@@ -1,0 +1,13 @@
+#!/bin/sh
+# Clients that break the rules or die, and servers that die: the others go on, or get an error soon.
+. "$top_srcdir/tests/pool/pool_lib.sh"
+
+pool_start 2
+timeout 60 ./pool_hostile "$point" garbage 10 || fail "after garbage"
+timeout 60 ./pool_hostile "$point" killed 5 || fail "after clients were killed"
+timeout 60 ./pool_hostile "$point" mute 2 || fail "beside a client that was stopped"
+if [ "$(id -u)" -eq 0 ]; then # which can be another user
+    chmod 777 "$DELTAFS_POOL_DIR"/*/0
+    timeout 60 ./pool_hostile "$point" other 1 || fail "another user"
+fi
+pool_stop
