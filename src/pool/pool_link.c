@@ -54,7 +54,9 @@ static int receive_hello(struct pool_link *l, struct pool_hello *hello, int *mem
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof control.room};
     int both[2];
 
-    if (poll(&p, 1, HELLO) != 1 || recvmsg(l->socket, &message, MSG_CMSG_CLOEXEC) != (ssize_t)sizeof *hello)
+    if (poll(&p, 1, HELLO) != 1)
+        return -ETIMEDOUT;
+    if (recvmsg(l->socket, &message, MSG_CMSG_CLOEXEC) != (ssize_t)sizeof *hello)
         return -1;
     struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
     if (!rights || rights->cmsg_type != SCM_RIGHTS || rights->cmsg_len != CMSG_LEN(sizeof both))
@@ -70,7 +72,10 @@ static int link_greet(struct pool_link *l, struct error *e)
     struct pool_hello hello;
     int memory;
 
-    if (receive_hello(l, &hello, &memory) != 0)
+    int answer = receive_hello(l, &hello, &memory);
+    if (answer == -ETIMEDOUT)
+        return error_set(e, DELTAFS_ERR_IO, "%s: the pool's server on this node does not answer", l->point.point);
+    if (answer != 0)
         return error_set(e, DELTAFS_ERR_IO,
                          "%s: the pool's server on this node lets nobody in: it has as many clients as its option "
                          "--memory allows, or belongs to another user",

@@ -11,3 +11,15 @@ if [ "$(id -u)" -eq 0 ]; then # which can be another user
     timeout 60 ./pool_hostile "$point" other 1 || fail "another user"
 fi
 pool_stop
+
+# A server is killed: its clients get an error that names it.
+pool_start 2
+timeout 60 ./pool_race "$point" 2 1000000 2>"$work/err" &
+race=$!
+sleep 0.2
+kill -KILL "$(pgrep -P "$(pgrep -P "$(pgrep -P "$servers")")" | head -1)"
+wait "$race"
+[ $? -eq 1 ] || fail "clients of a server that was killed do not end"
+grep -q 'on node .* \(has ended\|does not answer\)' "$work/err" || fail "the message of a server that was killed"
+wait "$servers"
+servers=
