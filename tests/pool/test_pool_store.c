@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -214,11 +216,62 @@ static void test_folder(void **state)
     assert_int_equal(rmdir(local), 0); /* it was there before */
 }
 
+/* A file system of a few MiB, which only this process sees; returns whether there can be one. */
+static int mount_small(const char *size)
+{
+    char options[32];
+
+    snprintf(options, sizeof options, "size=%s", size);
+    return unshare(geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER) == 0 &&
+           mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 && mount("none", folder, "tmpfs", 0, options) == 0;
+}
+
+/* When storage is full, calls fail, and nothing that is stored is lost; when files are removed, there is room again. */
+static void test_full(void **state)
+{
+    static uint8_t bytes[POOL_SLOT_BYTES];
+    struct pool_store *s;
+    char path[64];
+    uint64_t id = 0, names = 0;
+    int status = DELTAFS_OK;
+
+    (void)state;
+    if (!mount_small("40m"))
+        skip();
+    s = create();
+    while (status == DELTAFS_OK) {
+        memset(bytes, (int)++id, sizeof bytes);
+        status = pool_store_write(s, id, 0, bytes, sizeof bytes, &e);
+    }
+    assert_int_equal(status, DELTAFS_ERR_NO_SPACE);
+    for (status = DELTAFS_OK; status == DELTAFS_OK; names++) {
+        snprintf(path, sizeof path, "/%llu", (unsigned long long)names);
+        status = put(s, path, names + 1, 1);
+    }
+    assert_int_equal(status, DELTAFS_ERR_NO_SPACE);
+    for (uint64_t i = 1; i < id; i++) {
+        assert_int_equal(pool_store_read(s, i, 0, bytes, sizeof bytes, &e), DELTAFS_OK);
+        assert_int_equal(bytes[sizeof bytes - 1], (uint8_t)i);
+    }
+    for (uint64_t i = 1; i < id; i++)
+        assert_int_equal(pool_store_cut(s, i, 0, &e), DELTAFS_OK);
+    for (uint64_t i = 0; i + 1 < names; i++) {
+        snprintf(path, sizeof path, "/%llu", (unsigned long long)i);
+        assert_int_equal(find(s, path), i + 1);
+        assert_int_equal(pool_store_remove(s, path, strlen(path), &e), DELTAFS_OK);
+    }
+    assert_int_equal(pool_store_write(s, 1, 0, bytes, sizeof bytes, &e), DELTAFS_OK);
+    assert_int_equal(put(s, "/a", 1, 1), DELTAFS_OK);
+    pool_store_destroy(s);
+    umount(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names), cmocka_unit_test(test_list),   cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_reuse), cmocka_unit_test(test_damage), cmocka_unit_test(test_folder),
+        cmocka_unit_test(test_full),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

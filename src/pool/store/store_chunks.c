@@ -30,11 +30,13 @@ static int chunk_get(struct pool_store *s, const uint8_t key[CHUNK_KEY], struct 
     return status;
 }
 
-static int chunk_put(struct pool_store *s, const uint8_t key[CHUNK_KEY], const struct store_chunk *c, struct error *e)
+static int chunk_put(struct pool_store *s, const uint8_t key[CHUNK_KEY], const struct store_chunk *c, int is_new,
+                     struct error *e)
 {
     size_t size = offsetof(struct store_chunk, crc) + c->count * sizeof c->crc[0];
+    MDB_val old;
 
-    return store_put(s, STORE_CHUNKS, key, CHUNK_KEY, c, size, 0, NULL, e);
+    return store_put(s, STORE_CHUNKS, key, CHUNK_KEY, c, size, is_new, &old, e);
 }
 
 static uint32_t block_crc(const uint8_t *bytes)
@@ -146,7 +148,7 @@ static int blocks_write(struct pool_store *s, const uint8_t key[CHUNK_KEY], stru
     else
         blocks_accept(s, c, first, count);
     if (status == DELTAFS_OK || !is_new)
-        status = error_first(status, chunk_put(s, key, c, error_after(status, e)));
+        status = error_first(status, chunk_put(s, key, c, is_new, error_after(status, e)));
     if (status != DELTAFS_OK && is_new) {
         s->count_blocks -= chunk_blocks(c);
         store_place_give(s, c->place, CHUNK_BLOCKS, error_ignored());
@@ -196,7 +198,7 @@ static int chunk_cut(struct pool_store *s, const uint8_t key[CHUNK_KEY], uint32_
     }
     c.count = c.count < left ? c.count : left;
     if (tail == 0 || c.crc[last] == 0)
-        return chunk_put(s, key, &c, e);
+        return chunk_put(s, key, &c, 0, e);
     status = blocks_read(s, &c, last, 1, s->scratch, e);
     if (status != DELTAFS_OK)
         return status;

@@ -16,6 +16,9 @@
  * copy a few pages each. */
 #define COMMIT_CHANGES 1024
 #define COMMIT_BYTES   (UINT64_C(16) << 20)
+/* The same when no more can be allocated. What is left is for changes that make no new records, such as removing. */
+#define FULL_CHANGES 64
+#define FULL_BYTES   (UINT64_C(1) << 20)
 
 static const char names_file[] = "names";
 
@@ -34,25 +37,23 @@ static int store_check(struct pool_store *s, struct error *e)
     return error_set(e, DELTAFS_ERR_IO, "%s/%s: LMDB has failed before", s->folder, names_file);
 }
 
-/* Allocate storage for the pages that the next changes may need. */
-static int store_allocate(struct pool_store *s, struct error *e)
+/* Allocate storage for the pages that the next changes may need; *rest gets the bytes that there are for them. */
+static int store_allocate(struct pool_store *s, uint64_t *rest, struct error *e)
 {
     MDB_envinfo info;
 
     mdb_env_info(s->env, &info);
-    uint64_t wanted = (uint64_t)(info.me_last_pgno + 1) * MEMORY_PAGE + COMMIT_BYTES;
+    uint64_t used = (uint64_t)(info.me_last_pgno + 1) * MEMORY_PAGE, wanted = used + COMMIT_BYTES;
+    *rest = s->allocated > used ? s->allocated - used : 0;
     s->is_full = 0;
     if (wanted <= s->allocated)
         return DELTAFS_OK;
-    if (wanted > MAP_BYTES) {
-        s->is_full = 1;
+    s->is_full = 1;
+    if (wanted > MAP_BYTES)
         return error_set(e, DELTAFS_ERR_NO_SPACE, "%s/%s: is full", s->folder, names_file);
-    }
-    int code = fallocate(s->meta, FALLOC_FL_KEEP_SIZE, (off_t)s->allocated, (off_t)(wanted - s->allocated));
-    if (code != 0) {
-        s->is_full = 1;
+    if (fallocate(s->meta, FALLOC_FL_KEEP_SIZE, (off_t)s->allocated, (off_t)(wanted - s->allocated)) != 0)
         return error_system(e, errno, "allocate storage", s->folder);
-    }
+    s->is_full = 0;
     s->allocated = wanted;
     return DELTAFS_OK;
 }
@@ -65,19 +66,20 @@ static int store_begin(struct pool_store *s, struct error *e)
 }
 
 /* Before a change: whether it can be made. */
-static int store_change(struct pool_store *s, struct error *e)
+static int store_change(struct pool_store *s, int is_new, struct error *e)
 {
-    if (s->changes++ < COMMIT_CHANGES)
+    uint64_t rest;
+
+    if (s->changes++ < (s->is_full ? FULL_CHANGES : COMMIT_CHANGES) && !(s->is_full && is_new))
         return DELTAFS_OK;
     int code = mdb_txn_commit(s->txn);
     s->txn = NULL;
     if (code != 0)
         return store_fail(s, code, e);
-    s->changes = 0;
-    int status = store_allocate(s, e);
-    /* Try again with each change. */
-    if (status != DELTAFS_OK)
-        s->changes = COMMIT_CHANGES;
+    int status = store_allocate(s, &rest, e);
+    if (status != DELTAFS_OK && !is_new && rest >= FULL_BYTES)
+        status = DELTAFS_OK;
+    s->changes = status == DELTAFS_OK ? 1 : COMMIT_CHANGES; /* the next one tries again */
     return error_first(store_begin(s, error_after(status, e)), status);
 }
 
@@ -102,7 +104,7 @@ int store_put(struct pool_store *s, enum store_table table, const void *key, siz
     MDB_val k = {.mv_data = (void *)(uintptr_t)key, .mv_size = key_size},
             v = {.mv_data = (void *)(uintptr_t)value, .mv_size = size};
 
-    if (store_check(s, e) != DELTAFS_OK || store_change(s, e) != DELTAFS_OK)
+    if (store_check(s, e) != DELTAFS_OK || store_change(s, is_new, e) != DELTAFS_OK)
         return e->status;
     int code = mdb_put(s->txn, s->table[table], &k, &v, is_new ? MDB_NOOVERWRITE : 0);
     if (code == 0)
@@ -118,7 +120,7 @@ int store_delete(struct pool_store *s, enum store_table table, const void *key, 
 {
     MDB_val k = {.mv_data = (void *)(uintptr_t)key, .mv_size = key_size};
 
-    if (store_check(s, e) != DELTAFS_OK || store_change(s, e) != DELTAFS_OK)
+    if (store_check(s, e) != DELTAFS_OK || store_change(s, 0, e) != DELTAFS_OK)
         return e->status;
     int code = mdb_del(s->txn, s->table[table], &k, NULL);
     if (code == 0)
@@ -154,6 +156,7 @@ static int store_open_tables(struct pool_store *s, struct error *e)
 static int store_open(struct pool_store *s, struct error *e)
 {
     char path[PATH_MAX];
+    uint64_t rest;
     int code = mdb_env_create(&s->env);
 
     if (code != 0)
@@ -166,7 +169,7 @@ static int store_open(struct pool_store *s, struct error *e)
     if (code != 0)
         return store_fail(s, code, e);
     mdb_env_get_fd(s->env, &s->meta);
-    int status = store_allocate(s, e);
+    int status = store_allocate(s, &rest, e);
     if (status == DELTAFS_OK)
         status = store_begin(s, e);
     return status == DELTAFS_OK ? store_open_tables(s, e) : status;
