@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "base/hash.h"
 #include "base/path.h"
+#include "pool/pool_path.h"
 #include "pool/pool_point.h"
 #include "pool/pool_protocol.h"
 
@@ -39,15 +40,30 @@ static int folder_make(const char *path, int is_created, struct error *e)
     return folder_check(path, e);
 }
 
+/* The path from the root as a text: what is at the mount point does not matter, and may be the pool itself. */
+static int point_name(const char *point, char **out, struct error *e)
+{
+    char normal[POOL_PATH_MAX + 1];
+    size_t n;
+    char *absolute = path_absolute(point);
+    int status =
+        absolute ? pool_path_normalise(absolute, normal, &n, e) : error_no_memory(e, strlen(point), "a mount point");
+
+    free(absolute);
+    if (status == DELTAFS_OK && !(*out = strdup(normal)))
+        status = error_no_memory(e, n, "a mount point");
+    return status;
+}
+
 int pool_point_init(struct pool_point *p, const char *point, int is_created, struct error *e)
 {
     const char *given = getenv("DELTAFS_POOL_DIR");
     char above[PATH_MAX], folder[PATH_MAX];
-    int n;
+    int n, status = point_name(point, &p->point, e);
 
-    *p = (struct pool_point){.point = path_resolve(point)};
-    if (!p->point)
-        return errno == ENOMEM ? error_no_memory(e, strlen(point), "a mount point") : no_pool(point, e);
+    p->folder = NULL;
+    if (status != DELTAFS_OK)
+        return status;
     if (given && *given)
         n = snprintf(above, sizeof above, "%s", given);
     else
@@ -60,7 +76,7 @@ int pool_point_init(struct pool_point *p, const char *point, int is_created, str
         error_no_memory(e, strlen(folder), "a mount point");
     if (p->folder)
         return DELTAFS_OK;
-    int status = e->status == DELTAFS_ERR_NOT_FOUND ? no_pool(point, e) : e->status;
+    status = e->status == DELTAFS_ERR_NOT_FOUND ? no_pool(point, e) : e->status;
     pool_point_fini(p);
     return status;
 }

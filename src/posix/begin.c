@@ -8,6 +8,7 @@
 #include "posix/logical_view.h"
 #include "posix/next.h"
 #include "posix/particles.h"
+#include "posix/pooled.h"
 #include "posix/posix_tree.h"
 #include "posix/route.h"
 
@@ -31,12 +32,15 @@ static int take_mount(char *text)
         return take_logical();
     if (mounts.count == MOUNTS_MAX)
         return E2BIG;
-    m->kind = strcmp(kind, "particles") == 0 ? MOUNT_PARTICLES : MOUNT_NAMESPACE;
+    m->kind = strcmp(kind, "particles") == 0 ? MOUNT_PARTICLES
+              : strcmp(kind, "pool") == 0    ? MOUNT_POOL
+                                             : MOUNT_NAMESPACE;
     m->point = point;
     m->point_size = strlen(point);
     m->target = text;
-    int error =
-        m->kind == MOUNT_PARTICLES ? particles_create(m->target, &m->particles) : tree_create(m->target, &m->tree);
+    int error = m->kind == MOUNT_PARTICLES ? particles_create(m->target, &m->particles)
+                : m->kind == MOUNT_POOL    ? pooled_create(&m->pooled)
+                                           : tree_create(m->target, &m->tree);
     mounts.count += error == 0;
     return error;
 }

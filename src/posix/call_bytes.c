@@ -10,6 +10,7 @@
 #include "posix/mark.h"
 #include "posix/next.h"
 #include "posix/particles.h"
+#include "posix/pooled.h"
 #include "posix/posix_tree.h"
 #include "posix/undeclared.h"
 
@@ -29,6 +30,14 @@ static ssize_t read_some(struct file *f, int fd, void *bytes, size_t size, off_t
     return got;
 }
 
+/* The same of a file of a pool. */
+static ssize_t read_pooled(struct file *f, int fd, void *bytes, size_t size, off_t at)
+{
+    int error = pooled_is_direct(f) ? 0 : file_publish(f, fd);
+
+    return error == 0 ? pooled_read(f, fd, bytes, size, at) : posix_result(error);
+}
+
 /* These functions end the use of the file that they are given. */
 static ssize_t read_inside(struct file *f, int fd, void *bytes, size_t size, off_t at)
 {
@@ -43,6 +52,8 @@ static ssize_t read_inside(struct file *f, int fd, void *bytes, size_t size, off
         got = posix_result(EBADF);
     else if (f->has_all)
         got = at == AT_OFFSET ? next.read(fd, bytes, size) : next.pread(fd, bytes, size, at);
+    else if (f->mount->kind == MOUNT_POOL)
+        got = read_pooled(f, fd, bytes, size, at);
     else
         got = read_some(f, fd, bytes, size, at);
     if (at == AT_OFFSET)
@@ -112,6 +123,8 @@ static ssize_t write_bytes(struct file *f, int fd, const void *bytes, size_t siz
     off_t end = put <= 0 ? 0 : end_of_written(f, fd, put, at);
     int error = put <= 0 ? 0 : file_note_written(f, fd, (uint64_t)(end - put), (uint64_t)end);
 
+    if (error == 0 && f->mount->kind == MOUNT_POOL)
+        error = file_publish(f, fd);
     return error == 0 ? put : posix_result(error);
 }
 
@@ -129,6 +142,8 @@ static ssize_t write_inside(struct file *f, int fd, const void *bytes, size_t si
         put = posix_result(EBADF);
     else if (f->kind == FILE_PARTICLE)
         put = particles_write(f, fd, bytes, size, at);
+    else if (pooled_is_direct(f))
+        put = pooled_write(f, fd, bytes, size, at);
     else
         put = write_bytes(f, fd, bytes, size, at);
     lock_give(&f->lock);
@@ -314,6 +329,8 @@ static off_t seek_inside(struct file *f, int fd, off_t offset, int whence)
     }
     lock_take(&f->lock);
     mark_before_seek(f, fd);
+    if (f->mount->kind == MOUNT_POOL && whence != SEEK_SET && whence != SEEK_CUR)
+        pooled_take_size(f, fd);
     /* A memfd that has not all has holes that the file has not. */
     if ((whence == SEEK_DATA || whence == SEEK_HOLE) && f->kind == FILE_TREE && !f->has_all) {
         at = next.fstat(fd, &now) != 0             ? -1
@@ -360,9 +377,11 @@ static int truncate_inside(struct file *f, int fd, off_t size)
         result = posix_result(particles_truncate(f, size));
     else if (f->kind != FILE_TREE || (f->flags & O_ACCMODE) == O_RDONLY || (f->flags & O_PATH) || size < 0)
         result = posix_result(EINVAL);
+    else if (f->mount->kind == MOUNT_POOL)
+        result = posix_result(pooled_cut(f, fd, (uint64_t)size));
     else
         result = next.ftruncate(fd, size);
-    if (result == 0 && f->kind == FILE_TREE)
+    if (result == 0 && f->kind == FILE_TREE && f->mount->kind != MOUNT_POOL)
         result = posix_result(file_note_truncated(f, fd, (uint64_t)size));
     lock_give(&f->lock);
     file_put(f);

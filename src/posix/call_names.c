@@ -9,13 +9,14 @@
 #include "posix/names_open.h"
 #include "posix/next.h"
 #include "posix/particles.h"
+#include "posix/pooled.h"
 #include "posix/posix_tree.h"
 #include "posix/route.h"
 #include "posix/umask.h"
 
 static int names_begin(const struct mount *m, deltafs_namespace **ns)
 {
-    return m->kind == MOUNT_PARTICLES ? EPERM : tree_begin(m->tree, 1, ns);
+    return m->tree ? tree_begin(m->tree, 1, ns) : EPERM;
 }
 
 /* ---- Creating ---- */
@@ -31,6 +32,8 @@ static int make_folder(const struct route *r, mode_t mode, const void *from)
     }
     if (r->mount->kind == MOUNT_PARTICLES)
         return particles_make_folder(r->mount, r->path);
+    if (r->mount->kind == MOUNT_POOL)
+        return pooled_make_folder(r->mount, r->path, mode);
     int error = names_begin(r->mount, &ns);
     mode &= 07777 & ~current_umask();
     return error == 0 ? tree_end(r->mount->tree, deltafs_namespace_mkdir(ns, r->path, mode)) : error;
@@ -144,6 +147,8 @@ static int remove_inside(const struct route *r, int is_folder)
 {
     if (r->mount->kind == MOUNT_LOGICAL)
         return is_folder ? ENOTDIR : remove_logical(r);
+    if (r->mount->kind == MOUNT_POOL)
+        return pooled_remove(r->mount, r->path, is_folder);
     return is_folder ? remove_folder(r) : remove_name(r);
 }
 
@@ -253,6 +258,8 @@ static int rename_routes(const struct route *a, const struct route *b, unsigned 
         return posix_result(EXDEV);
     if (flags & ~(unsigned)RENAME_NOREPLACE)
         return posix_result(EINVAL);
+    if (a->mount->kind == MOUNT_POOL)
+        return posix_result(pooled_rename(a->mount, a->path, b->path, flags));
     return posix_result(a->mount->kind == MOUNT_PARTICLES ? EPERM : rename_inside(a, b, flags));
 }
 
@@ -298,6 +305,8 @@ static int truncate_path(const struct route *r, off_t size)
         return EINVAL;
     if (r->mount->kind == MOUNT_LOGICAL)
         return logical_truncate(r->path, (uint64_t)size);
+    if (r->mount->kind == MOUNT_POOL)
+        return pooled_truncate(r->mount, r->path, (uint64_t)size);
     int error = r->mount->kind == MOUNT_NAMESPACE ? tree_publish_path(r->mount, r->path, 0) : 0;
     if (error == 0)
         error = names_begin(r->mount, &ns);

@@ -14,6 +14,7 @@
 #include "posix/next.h"
 #include "posix/particles.h"
 #include "posix/placeholder.h"
+#include "posix/pooled.h"
 #include "posix/posix_tree.h"
 #include "posix/route.h"
 #include "posix/undeclared.h"
@@ -28,6 +29,8 @@ static int open_inside(const struct route *r, int flags, mode_t mode)
         error = particles_open(r->mount, r->path, flags, &fd);
     else if (r->mount->kind == MOUNT_LOGICAL)
         error = logical_open(r->path, flags, &fd);
+    else if (r->mount->kind == MOUNT_POOL)
+        error = pooled_open(r->mount, r->path, flags, mode, &fd);
     else
         error = tree_open(r->mount, r->path, flags, mode, &fd);
     return error == 0 ? fd : posix_result(error);
@@ -284,6 +287,8 @@ CALL int fcntl(int fd, int command, ...)
     va_start(list, command);
     void *argument = va_arg(list, void *);
     va_end(list);
+    if (command == F_DUPFD_CLOEXEC && library_is_caller(CALLER))
+        return internal_keep(next.fcntl(fd, command, argument));
     if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)
         logical_take(fd, CALLER);
     struct file *f = file_get(fd);

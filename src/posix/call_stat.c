@@ -12,6 +12,7 @@
 #include "posix/logical_view.h"
 #include "posix/next.h"
 #include "posix/particles.h"
+#include "posix/pooled.h"
 #include "posix/posix_tree.h"
 #include "posix/route.h"
 #include "posix/undeclared.h"
@@ -273,6 +274,8 @@ static int set_route(const struct route *r, int flags, const struct deltafs_name
         return EPERM;
     if (r->mount->kind == MOUNT_LOGICAL)
         return logical_set(r->path, a);
+    if (r->mount->kind == MOUNT_POOL)
+        return pooled_set(r->mount, r->path, a);
     int error = tree_begin(r->mount->tree, 1, &ns);
     if (error != 0)
         return error;
@@ -287,6 +290,8 @@ static int set_path(const struct route *r, int flags, const struct deltafs_names
 
     if (r->mount->kind == MOUNT_LOGICAL)
         return logical_set(r->path, a);
+    if (r->mount->kind == MOUNT_POOL)
+        return pooled_set(r->mount, r->path, a);
     if (error == 0)
         error = set_route(r, flags, a);
     return error == 0 ? tree_refresh_path(r->mount, r->path, flags & AT_SYMLINK_NOFOLLOW) : error;

@@ -12,6 +12,7 @@
 #include "posix/begin.h"
 #include "posix/follow.h"
 #include "posix/next.h"
+#include "posix/pooled.h"
 #include "posix/posix_tree.h"
 #include "posix/route.h"
 #include "posix/undeclared.h"
@@ -36,7 +37,9 @@ static void fill_statfs(const struct mount *m, struct statfs *out)
     char storage[PATH_MAX];
 
     storage_of(m, storage);
-    if (next.statfs(storage, out) != 0)
+    if (m->kind == MOUNT_POOL)
+        pooled_statfs(m, out);
+    else if (next.statfs(storage, out) != 0)
         *out = (struct statfs){.f_bsize = 4096, .f_frsize = 4096};
     out->f_type = FUSE_SUPER_MAGIC;
     out->f_namelen = NAME_MAX;

@@ -41,6 +41,7 @@ struct file {
     deltafs_namespace_file *reader; /* of a file whose memfd has not all; with the lock of the tree */
     struct file *next_reader;       /* the next file of the tree that has one */
     deltafs_logical *logical;       /* the same of a logical file, with the lock of this */
+    deltafs_pool_file *pooled;      /* of a file of a pool; NULL: it is not open yet */
     void *record;                   /* of a particle that is being written; NULL: it is read */
     int is_mapped;                  /* so the memfd keeps its bytes */
     int mappings;                   /* shared ones of a file that can be written to */

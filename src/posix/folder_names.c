@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "posix/follow.h"
 #include "posix/particles.h"
+#include "posix/pooled.h"
 #include "posix/posix_tree.h"
 
 static int names_add(struct names *n, const char *name, ino_t inode, mode_t mode)
@@ -46,6 +48,11 @@ static int read_particles(const struct file *folder, struct names *n)
         error = names_add(n, name, inode, S_IFREG);
     particles_list_close(list);
     return error;
+}
+
+static int add_entry(void *names, const char *name, ino_t inode, mode_t mode)
+{
+    return names_add(names, name, inode, mode);
 }
 
 static int read_entries(deltafs_namespace *ns, const char *path, struct names *n)
@@ -91,7 +98,7 @@ static ino_t inode_above(const struct file *folder)
     if (folder->mount->kind == MOUNT_PARTICLES || strcmp(folder->path, "/") == 0)
         return folder->st.st_ino;
     snprintf(path, sizeof path, "%s/..", folder->path);
-    return tree_stat(folder->mount, path, 0, &st) == 0 ? st.st_ino : folder->st.st_ino;
+    return inside_stat(folder->mount, path, 0, &st) == 0 ? st.st_ino : folder->st.st_ino;
 }
 
 int names_read(const struct file *folder, struct names *out)
@@ -102,7 +109,9 @@ int names_read(const struct file *folder, struct names *out)
     if (error == 0)
         error = names_add(&n, "..", inode_above(folder), S_IFDIR);
     if (error == 0)
-        error = folder->mount->kind == MOUNT_PARTICLES ? read_particles(folder, &n) : read_tree(folder, &n);
+        error = folder->mount->kind == MOUNT_PARTICLES ? read_particles(folder, &n)
+                : folder->mount->kind == MOUNT_POOL    ? pooled_list(folder->mount, folder->path, add_entry, &n)
+                                                       : read_tree(folder, &n);
     if (error != 0)
         names_fini(&n);
     *out = n;

@@ -9,6 +9,7 @@
 #include "posix/file.h"
 #include "posix/next.h"
 #include "posix/particles.h"
+#include "posix/pooled.h"
 #include "posix/posix_tree.h"
 
 #define LINKS_MAX 40 /* as Linux has it */
@@ -19,6 +20,8 @@ int inside_stat(struct mount *m, const char *path, int flags, struct stat *out)
 {
     if (m->stat)
         return m->stat(path, out);
+    if (m->kind == MOUNT_POOL)
+        return pooled_stat(m, path, out);
     return m->kind == MOUNT_PARTICLES ? particles_stat(m, path, out) : tree_stat(m, path, flags, out);
 }
 
@@ -26,7 +29,7 @@ int inside_readlink(const struct mount *m, const char *path, char *target, size_
 {
     deltafs_namespace *ns;
 
-    if (m->kind == MOUNT_PARTICLES)
+    if (!m->tree)
         return EINVAL;
     int error = tree_begin(m->tree, 0, &ns);
     return error == 0 ? tree_end(m->tree, deltafs_namespace_readlink(ns, path, target, room, size)) : error;
@@ -236,7 +239,7 @@ static int inside_is_missing(const struct route *r, int has_last)
     char above[PATH_MAX], byte;
     deltafs_namespace *ns;
 
-    if (r->mount->kind == MOUNT_PARTICLES)
+    if (!r->mount->tree) /* there are no links */
         return 1;
     if (!slash[1] || strcmp(slash, "/.") == 0 || strcmp(slash, "/..") == 0)
         return 0;

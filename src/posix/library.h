@@ -8,6 +8,7 @@
 #include <deltafs/deltafs.h>
 #include <deltafs/deltafs_logical.h>
 #include <deltafs/deltafs_namespace.h>
+#include <deltafs/deltafs_pool.h>
 
 /* Each has a macro below of its name, so that calls look as they do elsewhere. */
 #define LIBRARY_FUNCTIONS(X)                                                                                           \
@@ -57,6 +58,25 @@
     X(deltafs_options_destroy)                                                                                         \
     X(deltafs_options_get)                                                                                             \
     X(deltafs_options_set)                                                                                             \
+    X(deltafs_pool_file_close)                                                                                         \
+    X(deltafs_pool_file_open)                                                                                          \
+    X(deltafs_pool_file_read)                                                                                          \
+    X(deltafs_pool_file_stat)                                                                                          \
+    X(deltafs_pool_file_truncate)                                                                                      \
+    X(deltafs_pool_file_write)                                                                                         \
+    X(deltafs_pool_list_close)                                                                                         \
+    X(deltafs_pool_list_next)                                                                                          \
+    X(deltafs_pool_list_open)                                                                                          \
+    X(deltafs_pool_mkdir)                                                                                              \
+    X(deltafs_pool_open)                                                                                               \
+    X(deltafs_pool_rename)                                                                                             \
+    X(deltafs_pool_rmdir)                                                                                              \
+    X(deltafs_pool_servers)                                                                                            \
+    X(deltafs_pool_set_attributes)                                                                                     \
+    X(deltafs_pool_stat)                                                                                               \
+    X(deltafs_pool_status)                                                                                             \
+    X(deltafs_pool_truncate)                                                                                           \
+    X(deltafs_pool_unlink)                                                                                             \
     X(deltafs_records_destroy)                                                                                         \
     X(deltafs_refresh)                                                                                                 \
     X(deltafs_reopen)                                                                                                  \
@@ -127,6 +147,25 @@ int library_is_caller(const void *from);
 #define deltafs_options_destroy(...)          library()->deltafs_options_destroy(__VA_ARGS__)
 #define deltafs_options_get(...)              library()->deltafs_options_get(__VA_ARGS__)
 #define deltafs_options_set(...)              library()->deltafs_options_set(__VA_ARGS__)
+#define deltafs_pool_file_close(...)          library()->deltafs_pool_file_close(__VA_ARGS__)
+#define deltafs_pool_file_open(...)           library()->deltafs_pool_file_open(__VA_ARGS__)
+#define deltafs_pool_file_read(...)           library()->deltafs_pool_file_read(__VA_ARGS__)
+#define deltafs_pool_file_stat(...)           library()->deltafs_pool_file_stat(__VA_ARGS__)
+#define deltafs_pool_file_truncate(...)       library()->deltafs_pool_file_truncate(__VA_ARGS__)
+#define deltafs_pool_file_write(...)          library()->deltafs_pool_file_write(__VA_ARGS__)
+#define deltafs_pool_list_close(...)          library()->deltafs_pool_list_close(__VA_ARGS__)
+#define deltafs_pool_list_next(...)           library()->deltafs_pool_list_next(__VA_ARGS__)
+#define deltafs_pool_list_open(...)           library()->deltafs_pool_list_open(__VA_ARGS__)
+#define deltafs_pool_mkdir(...)               library()->deltafs_pool_mkdir(__VA_ARGS__)
+#define deltafs_pool_open(...)                library()->deltafs_pool_open(__VA_ARGS__)
+#define deltafs_pool_rename(...)              library()->deltafs_pool_rename(__VA_ARGS__)
+#define deltafs_pool_rmdir(...)               library()->deltafs_pool_rmdir(__VA_ARGS__)
+#define deltafs_pool_servers(...)             library()->deltafs_pool_servers(__VA_ARGS__)
+#define deltafs_pool_set_attributes(...)      library()->deltafs_pool_set_attributes(__VA_ARGS__)
+#define deltafs_pool_stat(...)                library()->deltafs_pool_stat(__VA_ARGS__)
+#define deltafs_pool_status(...)              library()->deltafs_pool_status(__VA_ARGS__)
+#define deltafs_pool_truncate(...)            library()->deltafs_pool_truncate(__VA_ARGS__)
+#define deltafs_pool_unlink(...)              library()->deltafs_pool_unlink(__VA_ARGS__)
 #define deltafs_records_destroy(...)          library()->deltafs_records_destroy(__VA_ARGS__)
 #define deltafs_refresh(...)                  library()->deltafs_refresh(__VA_ARGS__)
 #define deltafs_reopen(...)                   library()->deltafs_reopen(__VA_ARGS__)

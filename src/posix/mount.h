@@ -1,8 +1,8 @@
 /* Mount points.
  *
  * The environment has them, from the command "deltafs run": DELTAFS_POSIX is a list, joined by '|', of
- * KIND=POINT=TARGET. KIND is "namespace" or "particles"; POINT is a path of the system without ".", ".." and "//". The
- * kind "logical" has no point, and is for logical files wherever they are: "logical=/=/". */
+ * KIND=POINT=TARGET. KIND is "namespace", "particles" or "pool"; POINT is a path of the system without ".", ".." and
+ * "//". The kind "logical" has no point, and is for logical files wherever they are: "logical=/=/". */
 #ifndef DELTAFS_POSIX_MOUNT_H
 #define DELTAFS_POSIX_MOUNT_H
 
@@ -10,8 +10,9 @@
 #include <sys/stat.h>
 #include "posix/posix.h"
 
-enum mount_kind { MOUNT_NAMESPACE, MOUNT_PARTICLES, MOUNT_LOGICAL };
+enum mount_kind { MOUNT_NAMESPACE, MOUNT_PARTICLES, MOUNT_LOGICAL, MOUNT_POOL };
 
+struct pooled;
 struct tree;
 struct particles;
 
@@ -22,6 +23,7 @@ struct mount {
     char *target;
     struct tree *tree;                               /* of a namespace */
     struct particles *particles;                     /* of a directory */
+    struct pooled *pooled;                           /* of a pool */
     int (*stat)(const char *path, struct stat *out); /* of logical files: logical_view.h */
     int (*sync)(const char *path);
 };

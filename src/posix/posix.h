@@ -18,6 +18,7 @@
  *     particles*.c the directories of particles; spool.c: their records, until an epoch ends; placeholder.c: their
  *                  descriptors
  *     posix_job*.c the MPI job that a program is a rank of
+ *     pooled*.c    the pools; pooled_file.c: files of them that are open; pooled_lock.c: locks of their parts
  *     call_*.c     the functions that programs call instead of those of the C library, by what they are about
  *
  * Descriptors. An open file has a descriptor that the kernel knows: a memfd, whose offset is the file's. So dup, fork,

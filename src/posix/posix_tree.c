@@ -9,6 +9,7 @@
 #include "posix/mark.h"
 #include "posix/locks.h"
 #include "posix/next.h"
+#include "posix/pooled.h"
 #include "posix/tree_parts.h"
 
 int tree_create(const char *target, struct tree **out)
@@ -226,6 +227,8 @@ int file_sync(struct file *f, int fd)
 
     if (error != 0)
         return error;
+    if (f->mount->kind == MOUNT_POOL) /* scratch space */
+        return 0;
     return f->mount->sync ? f->mount->sync(f->path) : tree_sync(f->mount->tree);
 }
 
@@ -285,10 +288,16 @@ void trees_before_fork(void)
     file_each(share, NULL);
     files_hold(NULL);
     each_tree(tree_hold);
+    for (size_t i = 0; i < mounts.count; i++)
+        if (mounts.mount[i].pooled)
+            pooled_hold(mounts.mount[i].pooled);
 }
 
 void trees_after_fork(int is_child)
 {
+    for (size_t i = 0; i < mounts.count; i++)
+        if (mounts.mount[i].pooled)
+            pooled_let_go(mounts.mount[i].pooled, is_child);
     each_tree(is_child ? tree_forget : tree_release);
     files_release(is_child);
     lock_release(&forking, is_child);

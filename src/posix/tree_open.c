@@ -9,6 +9,7 @@
 #include "posix/logical_view.h"
 #include "posix/mark.h"
 #include "posix/next.h"
+#include "posix/pooled.h"
 #include "posix/tree_parts.h"
 #include "posix/umask.h"
 
@@ -63,8 +64,12 @@ static void release_file(struct file *f)
 
 void tree_take_over(struct file *f)
 {
-    f->close = f->mount->kind == MOUNT_LOGICAL ? logical_close : close_file;
-    f->release = f->mount->kind == MOUNT_LOGICAL ? logical_release : release_file;
+    f->close = f->mount->kind == MOUNT_LOGICAL ? logical_close
+               : f->mount->kind == MOUNT_POOL  ? pooled_close
+                                               : close_file;
+    f->release = f->mount->kind == MOUNT_LOGICAL ? logical_release
+                 : f->mount->kind == MOUNT_POOL  ? pooled_release
+                                                 : release_file;
 }
 
 /* The offset of a memfd is not safe from processes that write to it at the same time, unless it was opened by a path.

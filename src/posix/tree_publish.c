@@ -7,6 +7,7 @@
 #include "posix/logical_view.h"
 #include "posix/mark.h"
 #include "posix/next.h"
+#include "posix/pooled.h"
 #include "posix/tree_parts.h"
 
 #define SUM_SIZE  ((size_t)16 << 10)
@@ -190,7 +191,9 @@ static int publish_noted(struct file *f, int fd)
     int error = 0;
 
     if (file_has_changes(f, fd)) {
-        error = f->mount->kind == MOUNT_LOGICAL ? logical_publish(f, fd, &unseen) : publish_tree(f, fd, &unseen);
+        error = f->mount->kind == MOUNT_LOGICAL ? logical_publish(f, fd, &unseen)
+                : f->mount->kind == MOUNT_POOL  ? pooled_publish(f, fd, &unseen)
+                                                : publish_tree(f, fd, &unseen);
         if (error == 0 && f->is_removed) {
             posix_say("%s%s: another process has removed the file while it was open, or moved it to another folder; "
                       "what was written to it since then is lost",

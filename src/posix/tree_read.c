@@ -6,6 +6,7 @@
 #include "posix/logical_view.h"
 #include "posix/mark.h"
 #include "posix/next.h"
+#include "posix/pooled.h"
 #include "posix/tree_parts.h"
 
 void tree_keep_reader(struct file *f, deltafs_namespace_file *from)
@@ -87,6 +88,7 @@ static int read_rest(struct file *f, uint8_t *bytes, size_t size, uint64_t at)
     size_t got = 0, there = end - at < size ? (size_t)(end - at) : size;
     int error = there == 0                        ? 0
                 : f->mount->kind == MOUNT_LOGICAL ? logical_read(f, bytes, there, at, &got)
+                : f->mount->kind == MOUNT_POOL    ? pooled_read_bytes(f, bytes, there, at, &got)
                                                   : read_namespace(f, bytes, there, at, &got);
 
     memset(bytes + got, 0, size - got);
@@ -142,7 +144,9 @@ int file_load(struct file *f, int fd)
 
     if (f->has_all || f->kind != FILE_TREE)
         return 0;
-    int error = bytes ? load_bytes(f, fd, bytes) : ENOMEM;
+    int error = !bytes ? ENOMEM : f->mount->kind == MOUNT_POOL ? pooled_take_size(f, fd) : 0;
+    if (error == 0)
+        error = load_bytes(f, fd, bytes);
     free(bytes);
     f->has_all = error == 0;
     return error;

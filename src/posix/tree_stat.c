@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/sysmacros.h>
 #include "posix/next.h"
+#include "posix/pooled.h"
 #include "posix/tree_parts.h"
 
 #define DEVICE 0xdf /* of all that is in mounts, with the number of the mount */
@@ -35,6 +36,8 @@ int file_stat(struct file *f, int fd, struct stat *out)
 {
     struct stat now;
 
+    if (f->mount->kind == MOUNT_POOL)
+        return pooled_stat_open(f, out);
     *out = f->st;
     out->st_nlink = f->is_removed ? 0 : out->st_nlink;
     if (f->kind != FILE_TREE || (f->flags & O_PATH))

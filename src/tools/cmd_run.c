@@ -35,7 +35,7 @@ static const struct run_mount *published(const struct run *r)
     const struct run_mount *one = NULL;
 
     for (size_t i = 0; i < r->given; i++)
-        if (!r->mount[i].is_particles && !r->mount[i].is_snapshot) {
+        if (!r->mount[i].is_particles && !r->mount[i].is_snapshot && !r->mount[i].is_pool) {
             if (one)
                 return NULL;
             one = &r->mount[i];
@@ -76,8 +76,8 @@ static int check_options(const struct run *r, const deltafs_options *options)
     for (size_t i = 0; i < r->count; i++)
         has_particles |= r->mount[i].is_particles;
     if (!r->is_hdf5 && !r->is_mpiio && r->count == 0)
-        return text_fail(EXIT_USAGE, "run: nothing says what the program writes; give --mount, --particles, --hdf5 or "
-                                     "--mpiio");
+        return text_fail(EXIT_USAGE, "run: nothing says what the program writes; give --mount, --pool, "
+                                     "--particles, --hdf5 or --mpiio");
     if (r->count > 0 && mounted && strcmp(mounted, RUN_LOGICAL_FILES) != 0)
         return text_fail(EXIT_USAGE,
                          "run: another 'deltafs run' has started this one, and has mounted %s; give all "
@@ -111,7 +111,7 @@ static int publish(const struct run *r, int status)
 /* A program that has written no particles has created no directory. */
 static int sync_mount(const struct run_mount *m, time_t since)
 {
-    if (m->is_snapshot || (m->is_particles && access(m->target, F_OK) != 0))
+    if (m->is_snapshot || m->is_pool || (m->is_particles && access(m->target, F_OK) != 0))
         return EXIT_OK;
     return run_sync_folder(m->target, since);
 }
@@ -161,6 +161,7 @@ static int run_run(const struct command_call *c)
 static const struct command_option options[] = {
     {"mount", 0, "POINT=NS", "the namespace NS is at the path POINT; it is created if it does not exist",
      run_parse_mount, 0},
+    {"pool", 0, "POINT", "the pool that servers have at this mount point", run_parse_pool, 0},
     {"particles", 0, "POINT=DIR", "the directory DIR is at the path POINT, with one file for each particle",
      run_parse_particles, 0},
     {"label", 0, "L", "label of an epoch: '$NAME', or a pattern of the name of the folder that is opened, as dump.%d",
@@ -177,7 +178,8 @@ static const struct command_option options[] = {
 
 const struct command cmd_run = {
     .name = "run",
-    .usage = "[--mount POINT=NS] [--particles POINT=DIR] [--hdf5] [--mpiio] [OPTION...] -- COMMAND [ARGUMENT...]",
+    .usage = "[--mount POINT=NS] [--pool POINT] [--particles POINT=DIR] [--hdf5] [--mpiio] [OPTION...] -- COMMAND "
+             "[ARGUMENT...]",
     .text = "Run a program as it is, with the environment by which its files become DeltaFS's. COMMAND may\n"
             "    be a launcher such as mpirun, or be started by one.\n"
             "    --key PATTERN        index HDF5 files by the IDs in these datasets, such as '/Step#*/*/q'\n"

@@ -136,11 +136,15 @@ static int set_posix(const struct run *r, const char *libraries)
         return EXIT_OK; /* what looks at logical files without MPI-IO and HDF5 finds folders */
     if (!installed_posix(libraries, folder))
         return text_fail(EXIT_TROUBLE,
-                         "run: %s/" INSTALLED_POSIX " is missing, which --mount and --particles need; install DeltaFS "
+                         "run: %s/" INSTALLED_POSIX
+                         " is missing, which --mount, --pool and --particles need; install DeltaFS "
                          "again, with shared libraries",
                          libraries);
     for (size_t i = 0; i < r->count && code == EXIT_OK; i++)
-        code = add_mount(r->mount[i].is_particles ? "particles" : "namespace", r->mount[i].point, r->mount[i].target);
+        code = add_mount(r->mount[i].is_pool        ? "pool"
+                         : r->mount[i].is_particles ? "particles"
+                                                    : "namespace",
+                         r->mount[i].point, r->mount[i].target);
     if (code == EXIT_OK && (r->is_hdf5 || r->is_mpiio) && !list_has(get("DELTAFS_POSIX", ""), RUN_LOGICAL_FILES, "|"))
         code = add_mount("logical", "/", "/");
     if (code == EXIT_OK && r->is_sync)

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <deltafs/deltafs_namespace.h>
+#include <deltafs/deltafs_pool.h>
 #include "tools/cmd.h"
 #include "tools/run_parts.h"
 #include "tools/target.h"
@@ -70,6 +71,24 @@ const char *run_parse_mount(const char *text, void *run)
 const char *run_parse_particles(const char *text, void *run)
 {
     return parse(text, run, 1);
+}
+
+const char *run_parse_pool(const char *text, void *run)
+{
+    struct run *r = run;
+    struct run_mount *m = &r->mount[r->count];
+
+    if (r->count == RUN_MOUNTS_MAX)
+        return "is one too many; 16 can be given";
+    if (strpbrk(text, "=|"))
+        return "has a '=' or a '|'; give the mount point of the pool's servers";
+    const char *wrong = take_point(text, strlen(text), m->point);
+    if (wrong)
+        return wrong;
+    r->count++;
+    m->is_pool = 1;
+    memcpy(m->target, m->point, sizeof m->target);
+    return NULL;
 }
 
 /* ---- Other names of mount points ---- */
@@ -192,7 +211,10 @@ static int check_points(const struct run_mount *m, const struct run_mount *other
 static int check_target(const struct run_mount *m, const struct run_mount *other)
 {
     char real[PATH_MAX];
-    int code = resolve(m, real);
+    int code = m->is_pool ? EXIT_OK : resolve(m, real);
+
+    if (m->is_pool)
+        return EXIT_OK;
 
     if (code != EXIT_OK)
         return code;
@@ -220,7 +242,9 @@ int run_prepare_mounts(struct run *r)
 
     r->given = r->count;
     for (size_t i = 0; i < r->given && code == EXIT_OK; i++)
-        code = r->mount[i].is_snapshot ? find_snapshot(&r->mount[i]) : make_absolute(r->mount[i].target);
+        code = r->mount[i].is_pool       ? EXIT_OK
+               : r->mount[i].is_snapshot ? find_snapshot(&r->mount[i])
+                                         : make_absolute(r->mount[i].target);
     for (size_t i = 0; i < r->given && code == EXIT_OK; i++)
         code = add_name(r, &r->mount[i]);
     if (code == EXIT_OK)
@@ -279,6 +303,15 @@ static int check_directory(const char *path, const deltafs_options *options)
     return code;
 }
 
+static int find_pool(const char *point)
+{
+    deltafs_pool *pool = NULL;
+    int code = text_of_call(deltafs_pool_open(point, &pool));
+
+    deltafs_pool_close(pool);
+    return code;
+}
+
 int run_create_namespaces(const struct run *r, const deltafs_options *options)
 {
     int code = EXIT_OK;
@@ -286,8 +319,10 @@ int run_create_namespaces(const struct run *r, const deltafs_options *options)
     for (size_t i = 0; i < r->given && code == EXIT_OK; i++)
         if (r->mount[i].is_particles)
             code = check_directory(r->mount[i].target, options);
+        else if (r->mount[i].is_pool)
+            code = find_pool(r->mount[i].point);
     for (size_t i = 0; i < r->given && code == EXIT_OK; i++)
-        if (!r->mount[i].is_particles && !r->mount[i].is_snapshot)
+        if (!r->mount[i].is_particles && !r->mount[i].is_pool && !r->mount[i].is_snapshot)
             code = create_namespace(r->mount[i].target);
     return code;
 }

@@ -12,6 +12,7 @@
 struct run_mount {
     int is_particles; /* or a namespace, */
     int is_snapshot;  /* or one that never changes */
+    int is_pool;      /* or a pool, whose target is its point */
     char point[PATH_MAX];
     char target[PATH_MAX];
 };
@@ -29,9 +30,11 @@ struct run {
 /* Parsers of --mount and --particles: POINT=TARGET. They return NULL, or what is wrong. */
 const char *run_parse_mount(const char *text, void *run);
 const char *run_parse_particles(const char *text, void *run);
+const char *run_parse_pool(const char *text, void *run); /* POINT */
 /* Make all targets absolute, and check them. */
 int run_prepare_mounts(struct run *r);
-/* Create the namespaces that do not exist, with the options of the environment, and check directories of particles. */
+/* Create the namespaces that do not exist, with the options of the environment; check directories of particles, and that
+ * the pools are there. */
 int run_create_namespaces(const struct run *r, const deltafs_options *options);
 
 /* ---- The environment of the program ---- */

@@ -1,0 +1,198 @@
+#include "posix/pooled.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "posix/locks.h"
+#include "posix/pooled_parts.h"
+#include "posix/tree_parts.h"
+#include "posix/umask.h"
+
+int pooled_create(struct pooled **out)
+{
+    struct pooled *p = calloc(1, sizeof *p);
+
+    if (!p)
+        return ENOMEM;
+    lock_init(&p->lock);
+    *out = p;
+    return 0;
+}
+
+int pooled_begin(const struct mount *m, deltafs_pool **out)
+{
+    struct pooled *p = m->pooled;
+
+    if (pthread_mutex_lock(&p->lock) != 0)
+        return EDEADLK;
+    int error = p->pool ? 0 : pooled_error(deltafs_pool_open(m->target, &p->pool));
+    *out = p->pool;
+    if (error != 0)
+        pthread_mutex_unlock(&p->lock);
+    return error == ENOENT ? EIO : error;
+}
+
+int pooled_end(const struct mount *m, int status)
+{
+    int error = pooled_error(status);
+
+    pthread_mutex_unlock(&m->pooled->lock);
+    return error;
+}
+
+int pooled_error(int status)
+{
+    int error = status == DELTAFS_OK ? 0 : deltafs_namespace_errno(status);
+
+    if (error == EIO)
+        posix_say("%s", deltafs_errmsg(NULL));
+    return error;
+}
+
+void pooled_hold(struct pooled *p)
+{
+    pthread_mutex_lock(&p->lock);
+}
+
+void pooled_let_go(struct pooled *p, int is_child)
+{
+    lock_release(&p->lock, is_child);
+}
+
+/* ---- Attributes ---- */
+
+void pooled_fill_stat(const struct mount *m, const struct deltafs_pool_stat *s, struct stat *out)
+{
+    const struct deltafs_namespace_stat same = {.inode = s->inode,
+                                                .mode = s->mode,
+                                                .uid = s->uid,
+                                                .gid = s->gid,
+                                                .size = s->size,
+                                                .mtime = s->mtime,
+                                                .atime = s->atime,
+                                                .ctime = s->ctime};
+
+    tree_fill_stat(m, &same, out);
+}
+
+int pooled_stat(struct mount *m, const char *path, struct stat *out)
+{
+    struct deltafs_pool_stat s = {.struct_size = sizeof s};
+    deltafs_pool *pool;
+    int error = pooled_begin(m, &pool);
+
+    if (error == 0)
+        error = pooled_end(m, deltafs_pool_stat(pool, path, &s));
+    if (error == 0)
+        pooled_fill_stat(m, &s, out);
+    return error;
+}
+
+_Static_assert((int)DELTAFS_POOL_MODE == (int)DELTAFS_NAMESPACE_MODE &&
+                   (int)DELTAFS_POOL_ATIME == (int)DELTAFS_NAMESPACE_ATIME,
+               "both have the same numbers");
+
+int pooled_set(const struct mount *m, const char *path, const struct deltafs_namespace_attributes *a)
+{
+    const struct deltafs_pool_attributes same = {.struct_size = sizeof same,
+                                                 .set = a->set,
+                                                 .mode = a->mode,
+                                                 .uid = a->uid,
+                                                 .gid = a->gid,
+                                                 .mtime = a->mtime,
+                                                 .atime = a->atime};
+    deltafs_pool *pool;
+    int error = pooled_begin(m, &pool);
+
+    return error == 0 ? pooled_end(m, deltafs_pool_set_attributes(pool, path, &same)) : error;
+}
+
+/* The space of all servers. */
+void pooled_statfs(const struct mount *m, struct statfs *out)
+{
+    struct deltafs_pool_status s = {.struct_size = sizeof s};
+    uint64_t used = 0, room = 0, files = 0;
+    deltafs_pool *pool;
+
+    if (pooled_begin(m, &pool) == 0) {
+        int status = DELTAFS_OK;
+        for (uint32_t i = 0; i < deltafs_pool_servers(pool) && status == DELTAFS_OK; i++) {
+            status = deltafs_pool_status(pool, i, &s);
+            used += status == DELTAFS_OK ? s.bytes : 0;
+            room += status == DELTAFS_OK ? s.room : 0;
+            files += status == DELTAFS_OK ? s.files + s.folders : 0;
+        }
+        pooled_end(m, status);
+    }
+    *out = (struct statfs){.f_bsize = 4096,
+                           .f_frsize = 4096,
+                           .f_blocks = (used + room) / 4096,
+                           .f_bfree = room / 4096,
+                           .f_bavail = room / 4096,
+                           .f_files = files,
+                           .f_ffree = 0};
+}
+
+/* ---- Names ---- */
+
+int pooled_make_folder(const struct mount *m, const char *path, mode_t mode)
+{
+    deltafs_pool *pool;
+    int error = pooled_begin(m, &pool);
+
+    return error == 0 ? pooled_end(m, deltafs_pool_mkdir(pool, path, mode & 07777 & ~current_umask())) : error;
+}
+
+int pooled_remove(const struct mount *m, const char *path, int is_folder)
+{
+    deltafs_pool *pool;
+    int error = pooled_begin(m, &pool);
+
+    if (error != 0)
+        return error;
+    return pooled_end(m, is_folder ? deltafs_pool_rmdir(pool, path) : deltafs_pool_unlink(pool, path));
+}
+
+/* Programs copy what cannot be renamed. */
+int pooled_rename(const struct mount *m, const char *from, const char *to, unsigned flags)
+{
+    struct deltafs_pool_stat s = {.struct_size = sizeof s};
+    deltafs_pool *pool;
+    int error = pooled_begin(m, &pool);
+
+    if (error != 0)
+        return error;
+    int status = DELTAFS_OK;
+    if ((flags & RENAME_NOREPLACE) && deltafs_pool_stat(pool, to, &s) == DELTAFS_OK)
+        status = DELTAFS_ERR_EXISTS;
+    if (status == DELTAFS_OK)
+        status = deltafs_pool_rename(pool, from, to);
+    error = pooled_end(m, status);
+    return status == DELTAFS_ERR_INVALID ? EXDEV : error;
+}
+
+int pooled_truncate(const struct mount *m, const char *path, uint64_t size)
+{
+    deltafs_pool *pool;
+    int error = pooled_begin(m, &pool);
+
+    return error == 0 ? pooled_end(m, deltafs_pool_truncate(pool, path, size)) : error;
+}
+
+int pooled_list(const struct mount *m, const char *path,
+                int (*fn)(void *arg, const char *name, ino_t inode, mode_t mode), void *arg)
+{
+    const struct deltafs_pool_entry *e = NULL;
+    deltafs_pool_list *list = NULL;
+    deltafs_pool *pool;
+    int error = pooled_begin(m, &pool), stopped = 0;
+
+    if (error != 0)
+        return error;
+    int status = deltafs_pool_list_open(pool, path, &list);
+    while (status == DELTAFS_OK && stopped == 0 && (status = deltafs_pool_list_next(list, &e)) == DELTAFS_OK && e)
+        stopped = fn(arg, e->name, e->inode, e->mode);
+    deltafs_pool_list_close(list);
+    error = pooled_end(m, status);
+    return error != 0 ? error : stopped;
+}

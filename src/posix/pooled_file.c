@@ -1,0 +1,244 @@
+/* Open files of a pool. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include "posix/mark.h"
+#include "posix/next.h"
+#include "posix/pooled_parts.h"
+#include "posix/posix_tree.h"
+#include "posix/tree_parts.h"
+#include "posix/umask.h"
+
+/* ---- The file in the pool ---- */
+
+/* Begin to use it; one that was inherited is opened by its path. The handle is that of the process that was forked,
+ * too: it is only a number. */
+static int begin(struct file *f, deltafs_pool_file **out)
+{
+    deltafs_pool *pool;
+    int error = pooled_begin(f->mount, &pool);
+
+    if (error != 0)
+        return error;
+    int status = f->pooled ? DELTAFS_OK : deltafs_pool_file_open(pool, f->path, O_RDWR, 0, &f->pooled);
+    *out = f->pooled;
+    return status == DELTAFS_OK ? 0 : pooled_end(f->mount, status);
+}
+
+/* A file that was removed while it is open is lost. */
+static int end(struct file *f, int status)
+{
+    int error = pooled_end(f->mount, status);
+
+    return error == ENOENT ? ESTALE : error;
+}
+
+int pooled_stat_open(struct file *f, struct stat *out)
+{
+    struct deltafs_pool_stat s = {.struct_size = sizeof s};
+    deltafs_pool_file *h;
+    int error = f->kind == FILE_TREE && !(f->flags & O_PATH) ? begin(f, &h) : -1;
+
+    if (error == 0)
+        error = end(f, deltafs_pool_file_stat(h, &s));
+    if (error == 0)
+        pooled_fill_stat(f->mount, &s, &f->st);
+    *out = f->st;
+    return error == -1 ? 0 : error;
+}
+
+int pooled_take_size(struct file *f, int fd)
+{
+    struct stat now;
+    int error = f->is_mapped ? 0 : pooled_stat_open(f, &now);
+
+    if (f->is_mapped || error != 0)
+        return error;
+    return next.ftruncate(fd, now.st_size) == 0 ? 0 : errno;
+}
+
+int pooled_cut(struct file *f, int fd, uint64_t size)
+{
+    deltafs_pool_file *h;
+    int error = begin(f, &h);
+
+    if (error == 0)
+        error = end(f, deltafs_pool_file_truncate(h, size));
+    if (error == 0 && next.ftruncate(fd, (off_t)size) != 0)
+        error = errno;
+    if (error == 0)
+        f->st.st_size = (off_t)size;
+    return error;
+}
+
+/* ---- Reading and writing ---- */
+
+int pooled_is_direct(const struct file *f)
+{
+    return f->mount->kind == MOUNT_POOL && f->kind == FILE_TREE && !f->has_all && !f->is_shared && f->mappings == 0;
+}
+
+int pooled_read_bytes(struct file *f, void *bytes, size_t size, uint64_t at, size_t *got)
+{
+    deltafs_pool_file *h;
+    int error = begin(f, &h);
+
+    return error == 0 ? end(f, deltafs_pool_file_read(h, at, bytes, size, got)) : error;
+}
+
+#define AT_OFFSET ((off_t)-1)
+
+ssize_t pooled_read(struct file *f, int fd, void *bytes, size_t size, off_t at)
+{
+    off_t from = at == AT_OFFSET ? next.lseek(fd, 0, SEEK_CUR) : at;
+    size_t got = 0;
+    int error = from < 0 ? errno : pooled_read_bytes(f, bytes, size, (uint64_t)from, &got);
+
+    if (error != 0)
+        return posix_result(error);
+    if (at == AT_OFFSET && got > 0)
+        next.lseek(fd, from + (off_t)got, SEEK_SET);
+    return (ssize_t)got;
+}
+
+static int write_bytes(struct file *f, const void *bytes, size_t size, uint64_t at)
+{
+    deltafs_pool_file *h;
+    int error = begin(f, &h);
+
+    return error == 0 ? end(f, deltafs_pool_file_write(h, at, bytes, size)) : error;
+}
+
+/* Where the next bytes go. */
+static int find_place(struct file *f, int fd, off_t at, off_t *out)
+{
+    struct stat now;
+
+    if (f->flags & O_APPEND) {
+        int error = pooled_stat_open(f, &now);
+        *out = error == 0 ? now.st_size : -1;
+        return error;
+    }
+    *out = at == AT_OFFSET ? next.lseek(fd, 0, SEEK_CUR) : at;
+    return *out < 0 ? errno : 0;
+}
+
+ssize_t pooled_write(struct file *f, int fd, const void *bytes, size_t size, off_t at)
+{
+    off_t to;
+    int error = find_place(f, fd, at, &to);
+
+    if (error == 0)
+        error = write_bytes(f, bytes, size, (uint64_t)to);
+    if (error != 0)
+        return posix_result(error);
+    off_t until = to + (off_t)size;
+    if (until > f->st.st_size && next.ftruncate(fd, until) == 0)
+        f->st.st_size = until;
+    if (at == AT_OFFSET)
+        next.lseek(fd, until, SEEK_SET);
+    return (ssize_t)size;
+}
+
+/* ---- What is only in the memfd ---- */
+
+static int put_span(struct file *f, int fd, struct span s, uint64_t to, uint8_t *bytes)
+{
+    int error = 0;
+
+    while (s.from < s.to && error == 0) {
+        size_t want = s.to - s.from < COPY_SIZE ? (size_t)(s.to - s.from) : COPY_SIZE;
+        ssize_t got = next.pread(fd, bytes, want, (off_t)s.from);
+        if (got <= 0)
+            return got < 0 ? errno : 0; /* it was truncated meanwhile */
+        error = write_bytes(f, bytes, (size_t)got, to);
+        s.from += (uint64_t)got;
+        to += (uint64_t)got;
+    }
+    return error;
+}
+
+int pooled_publish(struct file *f, int fd, struct span *unseen)
+{
+    int is_added = (f->flags & O_APPEND) && f->mappings == 0, error = mark_collect(f, fd, unseen);
+    uint8_t *bytes = malloc(COPY_SIZE);
+    struct stat now = {.st_size = 0};
+
+    if (!bytes)
+        error = ENOMEM;
+    if (error == 0 && is_added)
+        error = pooled_stat_open(f, &now);
+    uint64_t to = (uint64_t)now.st_size;
+    if (error == 0 && f->is_unbounded && next.fstat(fd, &now) == 0)
+        error = put_span(f, fd, (struct span){0, (uint64_t)now.st_size}, 0, bytes);
+    for (size_t i = 0; i < f->dirty.count && error == 0; i++) {
+        const struct span s = f->dirty.span[i];
+        error = put_span(f, fd, s, is_added ? to : s.from, bytes);
+        to += s.to - s.from;
+    }
+    free(bytes);
+    return error == 0 && unseen->from < unseen->to ? mark_set(f, fd, unseen->to) : error;
+}
+
+/* ---- Opening and closing ---- */
+
+int pooled_close(struct file *f, int fd)
+{
+    pthread_mutex_lock(&f->lock);
+    int error = file_publish(f, fd);
+    pthread_mutex_unlock(&f->lock);
+    return error;
+}
+
+void pooled_release(struct file *f)
+{
+    if (f->pooled)
+        deltafs_pool_file_close(f->pooled);
+    file_free(f);
+}
+
+/* A folder, or anything with O_PATH. */
+static int open_other(struct file *f)
+{
+    int error = pooled_stat(f->mount, f->path, &f->st);
+
+    f->kind = error == 0 && S_ISDIR(f->st.st_mode) ? FILE_FOLDER : FILE_TREE;
+    return error == 0 && (f->flags & O_DIRECTORY) && f->kind != FILE_FOLDER ? ENOTDIR : error;
+}
+
+static int open_bytes(struct file *f, int fd, mode_t mode)
+{
+    int flags = O_RDWR | (f->flags & (O_CREAT | O_EXCL | O_TRUNC)), is_read = (f->flags & O_ACCMODE) == O_RDONLY;
+    deltafs_pool *pool;
+    int error = pooled_begin(f->mount, &pool);
+
+    if (error == 0)
+        error = pooled_end(f->mount,
+                           deltafs_pool_file_open(pool, f->path, flags, mode & 07777 & ~current_umask(), &f->pooled));
+    if (error == EISDIR && is_read && !(f->flags & O_CREAT))
+        return open_other(f);
+    return error == 0 ? pooled_take_size(f, fd) : error;
+}
+
+int pooled_open(struct mount *m, const char *path, int flags, mode_t mode, int *fd)
+{
+    struct file *f;
+
+    *fd = -1;
+    int error = file_create(FILE_TREE, m, strdup(path), flags, &f);
+    if (error != 0)
+        return error;
+    tree_take_over(f);
+    error = file_make_descriptor(f, fd);
+    if (error == 0)
+        error = flags & (O_PATH | O_DIRECTORY) ? open_other(f) : open_bytes(f, *fd, mode);
+    if (error == 0)
+        error = file_set(f, *fd);
+    if (error == 0 && *fd <= STDERR_FILENO && (error = mark_begin(f, *fd)) != 0)
+        file_forget(*fd);
+    file_put(f);
+    if (error != 0 && *fd >= 0)
+        next.close(*fd);
+    return error;
+}
