@@ -14,7 +14,8 @@
 #include "posix/posix_tree.h"
 #include "posix/route.h"
 
-#define OWN     "DELTAFS_POSIX" /* how the names of all variables of this library begin */
+#define OWN     "DELTAFS_POSIX"    /* how the names of all variables of this library begin */
+#define POOLS   "DELTAFS_POOL_DIR" /* where libdeltafs finds pools */
 #define FD      OWN "_FD"
 #define FOLDER  OWN "_FOLDER"
 #define PRELOAD "LD_PRELOAD"
@@ -292,7 +293,7 @@ static int keep_variables(void)
     if (!kept.own)
         return ENOMEM;
     for (size_t i = 0; i < n; i++) {
-        if (strncmp(environ[i], OWN, strlen(OWN)) == 0 && !is_handed(environ[i]))
+        if ((strncmp(environ[i], OWN, strlen(OWN)) == 0 && !is_handed(environ[i])) || is_variable(environ[i], POOLS))
             kept.own[kept.own_count++] = strdup(environ[i]);
         if (!is_handed(environ[i]))
             environ[count++] = environ[i];

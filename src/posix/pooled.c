@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include "posix/locks.h"
 #include "posix/pooled_parts.h"
+#include "posix/posix_tree.h"
 #include "posix/tree_parts.h"
 #include "posix/umask.h"
 
@@ -83,9 +85,10 @@ int pooled_stat(struct mount *m, const char *path, struct stat *out)
 
     if (error == 0)
         error = pooled_end(m, deltafs_pool_stat(pool, path, &s));
-    if (error == 0)
-        pooled_fill_stat(m, &s, out);
-    return error;
+    if (error != 0)
+        return error;
+    pooled_fill_stat(m, &s, out);
+    return !S_ISDIR(s.mode) && path[strlen(path) - 1] == '/' ? ENOTDIR : 0;
 }
 
 _Static_assert((int)DELTAFS_POOL_MODE == (int)DELTAFS_NAMESPACE_MODE &&
@@ -143,32 +146,87 @@ int pooled_make_folder(const struct mount *m, const char *path, mode_t mode)
     return error == 0 ? pooled_end(m, deltafs_pool_mkdir(pool, path, mode & 07777 & ~current_umask())) : error;
 }
 
-int pooled_remove(const struct mount *m, const char *path, int is_folder)
+static int count_open(struct file *f, int fd, void *count)
 {
-    deltafs_pool *pool;
-    int error = pooled_begin(m, &pool);
-
-    if (error != 0)
-        return error;
-    return pooled_end(m, is_folder ? deltafs_pool_rmdir(pool, path) : deltafs_pool_unlink(pool, path));
+    (void)fd;
+    *(int *)count += f->mount->kind == MOUNT_POOL && f->kind == FILE_TREE;
+    return 0;
 }
 
-/* Programs copy what cannot be renamed. */
-int pooled_rename(const struct mount *m, const char *from, const char *to, unsigned flags)
+static int is_file(const struct file *f, const struct stat *st)
 {
-    struct deltafs_pool_stat s = {.struct_size = sizeof s};
+    return f->kind == FILE_TREE && f->st.st_ino == st->st_ino && f->st.st_dev == st->st_dev;
+}
+
+/* What a file is that this process may have open; st_ino 0: it has not. */
+static void find_open(struct mount *m, const char *path, struct stat *out)
+{
+    int count = 0;
+
+    file_each(count_open, &count);
+    if (count == 0 || pooled_stat(m, path, out) != 0)
+        *out = (struct stat){.st_ino = 0};
+}
+
+static int load_open(struct file *f, int fd, void *stat)
+{
+    int error = 0;
+
+    if (!is_file(f, stat) || f->flags & O_PATH)
+        return 0;
+    pthread_mutex_lock(&f->lock);
+    error = file_load(f, fd);
+    pthread_mutex_unlock(&f->lock);
+    return error;
+}
+
+static int note_removed(struct file *f, int fd, void *stat)
+{
+    (void)fd;
+    f->is_removed |= is_file(f, stat);
+    return 0;
+}
+
+/* Remove a name, or what has it by renaming. Files that this process has open go on in their memfds. */
+static int remove_file(struct mount *m, const char *path, const char *from)
+{
+    struct stat st;
     deltafs_pool *pool;
+
+    find_open(m, path, &st);
+    int error = st.st_ino != 0 ? file_each(load_open, &st) : 0;
+    if (error == 0)
+        error = pooled_begin(m, &pool);
+    if (error != 0)
+        return error;
+    int status = from ? deltafs_pool_rename(pool, from, path) : deltafs_pool_unlink(pool, path);
+    error = pooled_end(m, status);
+    if (error == 0 && st.st_ino != 0)
+        file_each(note_removed, &st);
+    return status == DELTAFS_ERR_INVALID ? EXDEV : error; /* a folder: programs copy it then */
+}
+
+int pooled_remove(struct mount *m, const char *path, int is_folder)
+{
+    deltafs_pool *pool;
+
+    if (!is_folder)
+        return remove_file(m, path, NULL);
     int error = pooled_begin(m, &pool);
+    return error == 0 ? pooled_end(m, deltafs_pool_rmdir(pool, path)) : error;
+}
+
+int pooled_rename(struct mount *m, const char *from, const char *to, unsigned flags)
+{
+    struct stat a, b;
+    int error = pooled_stat(m, from, &a);
 
     if (error != 0)
         return error;
-    int status = DELTAFS_OK;
-    if ((flags & RENAME_NOREPLACE) && deltafs_pool_stat(pool, to, &s) == DELTAFS_OK)
-        status = DELTAFS_ERR_EXISTS;
-    if (status == DELTAFS_OK)
-        status = deltafs_pool_rename(pool, from, to);
-    error = pooled_end(m, status);
-    return status == DELTAFS_ERR_INVALID ? EXDEV : error;
+    int has_to = pooled_stat(m, to, &b) == 0;
+    if (has_to && (flags & RENAME_NOREPLACE))
+        return EEXIST;
+    return has_to && a.st_ino == b.st_ino ? 0 : remove_file(m, to, from);
 }
 
 int pooled_truncate(const struct mount *m, const char *path, uint64_t size)

@@ -38,7 +38,8 @@ int pooled_stat_open(struct file *f, struct stat *out)
 {
     struct deltafs_pool_stat s = {.struct_size = sizeof s};
     deltafs_pool_file *h;
-    int error = f->kind == FILE_TREE && !(f->flags & O_PATH) ? begin(f, &h) : -1;
+    int has_state = f->kind == FILE_TREE && !(f->flags & O_PATH) && !f->is_removed;
+    int error = has_state ? begin(f, &h) : -1;
 
     if (error == 0)
         error = end(f, deltafs_pool_file_stat(h, &s));
@@ -51,9 +52,9 @@ int pooled_stat_open(struct file *f, struct stat *out)
 int pooled_take_size(struct file *f, int fd)
 {
     struct stat now;
-    int error = f->is_mapped ? 0 : pooled_stat_open(f, &now);
+    int is_fixed = f->is_mapped || f->is_removed, error = is_fixed ? 0 : pooled_stat_open(f, &now);
 
-    if (f->is_mapped || error != 0)
+    if (is_fixed || error != 0)
         return error;
     return next.ftruncate(fd, now.st_size) == 0 ? 0 : errno;
 }
@@ -61,9 +62,9 @@ int pooled_take_size(struct file *f, int fd)
 int pooled_cut(struct file *f, int fd, uint64_t size)
 {
     deltafs_pool_file *h;
-    int error = begin(f, &h);
+    int error = f->is_removed ? 0 : begin(f, &h);
 
-    if (error == 0)
+    if (error == 0 && !f->is_removed)
         error = end(f, deltafs_pool_file_truncate(h, size));
     if (error == 0 && next.ftruncate(fd, (off_t)size) != 0)
         error = errno;
@@ -216,6 +217,8 @@ static int open_bytes(struct file *f, int fd, mode_t mode)
     if (error == 0)
         error = pooled_end(f->mount,
                            deltafs_pool_file_open(pool, f->path, flags, mode & 07777 & ~current_umask(), &f->pooled));
+    if (error == 0 && f->path[strlen(f->path) - 1] == '/')
+        return ENOTDIR;
     if (error == EISDIR && is_read && !(f->flags & O_CREAT))
         return open_other(f);
     return error == 0 ? pooled_take_size(f, fd) : error;

@@ -36,7 +36,7 @@ int file_stat(struct file *f, int fd, struct stat *out)
 {
     struct stat now;
 
-    if (f->mount->kind == MOUNT_POOL)
+    if (f->mount->kind == MOUNT_POOL && !f->is_removed)
         return pooled_stat_open(f, out);
     *out = f->st;
     out->st_nlink = f->is_removed ? 0 : out->st_nlink;

@@ -32,7 +32,7 @@ chmod 700 "$DELTAFS_POOL_DIR"
 
 # A pool that is ended by a signal leaves nothing, too.
 pool_start 1
-kill -TERM "$(pgrep -P "$(pgrep -P "$(pgrep -P "$servers" | head -1)" | head -1)" || echo "$servers")"
+kill -TERM "$(server_pids)"
 wait "$servers"
 servers=
 [ -z "$(ls -A "$work/local")" ] || fail "servers that were ended by a signal left files"

@@ -17,7 +17,7 @@ pool_start 2
 timeout 60 ./pool_race "$point" 2 1000000 2>"$work/err" &
 race=$!
 sleep 0.2
-kill -KILL "$(pgrep -P "$(pgrep -P "$(pgrep -P "$servers")")" | head -1)"
+kill -KILL "$(server_pids | head -1)"
 wait "$race"
 [ $? -eq 1 ] || fail "clients of a server that was killed do not end"
 grep -q 'on node .* \(has ended\|does not answer\)' "$work/err" || fail "the message of a server that was killed"

@@ -31,3 +31,10 @@ pool_stop() {
     servers=
     [ -z "$(ls -A "$work/local" "$DELTAFS_POOL_DIR" | grep -v ':$')" ] || fail "the servers left files"
 }
+
+# server_pids: the process numbers of the servers; the launcher has the same arguments.
+server_pids() {
+    for pid in $(pgrep -f -- "--dir $work/local/"); do
+        case $(readlink "/proc/$pid/exe") in *deltafs-mpi) echo "$pid" ;; esac
+    done
+}

@@ -89,13 +89,24 @@ assert os.stat(d + "/fork.1").st_size == 100000
 os.chmod(d + "/o", 0o640); os.utime(d + "/o", (1, 2))
 st = os.stat(d + "/o")
 assert st.st_mode & 0o777 == 0o640 and st.st_mtime == 2 and st.st_atime == 1
-f = os.open(d + "/o", os.O_RDWR)
+f, g = os.open(d + "/o", os.O_RDWR), os.open(d + "/m", os.O_RDWR)
 os.unlink(d + "/o")
+assert os.read(f, 7) == b"parent\n" and os.write(f, b"more") == 4 and os.pread(f, 8, 5) == b"t\nmored\n"
+assert os.fstat(f).st_nlink == 0 and os.fstat(f).st_size == 24
+os.ftruncate(f, 3)
+assert os.fstat(f).st_size == 3
+# Another process removes it: it is lost.
+subprocess.run(["rm", d + "/m"], check=True)
 try:
-    os.read(f, 1)
+    os.read(g, 1)
     assert 0
 except OSError as e:
     assert e.errno == 116, e # ESTALE
+try:
+    open(d + "/fork.0/")
+    assert 0
+except NotADirectoryError:
+    pass
 END
     p "$PYTHON3" "$work/program.py" "$point" || fail "a program"
 fi
