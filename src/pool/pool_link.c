@@ -289,9 +289,11 @@ static int calls_make(struct pool_link *l, struct pool_call *calls, size_t n, st
         if (link_connect(l, e) != DELTAFS_OK)
             return e->status;
     }
-    for (size_t i = 0; i < n; i++)
+    /* The server works on the first ones while the others are copied. */
+    for (size_t i = 0; i < n; i++) {
         call_put(l, &calls[i], (uint32_t)i);
-    calls_send(l);
+        calls_send(l);
+    }
     while (left != 0)
         if (link_wait(l, deadline) != 0 || call_take(l, calls, n, &left) != 0)
             return link_lost(l, &calls[__builtin_ctz(left)], link_is_cut(l), e);

@@ -10,11 +10,13 @@
 #include "mpi/rank_group.h"
 #include "mpi/pool/pool_peers.h"
 
-#define BURST     64                          /* requests of clients between two looks at other things */
-#define SPIN      50000                       /* nanoseconds without work before a server sleeps */
-#define NAP_MAX   1000000                     /* nanoseconds that it sleeps: nothing wakes it when a message comes */
-#define ALONE_NAP 100000000                   /* the same without other servers */
-#define LOOK      1000000                     /* how often a busy server lets new clients in */
+#define BURST     64         /* requests of clients between two looks at other things */
+#define SPIN      50000      /* nanoseconds without work before a server sleeps */
+#define NAP       1000000    /* nanoseconds that it sleeps at most: nothing wakes it when a message comes */
+#define LONG_IDLE 1000000000 /* nanoseconds without work after which it sleeps longer, */
+#define LONG_NAP  2000000    /* to take no more than a hundredth of a processor */
+#define ALONE_NAP 100000000  /* the same without other servers: clients wake it */
+#define LOOK      1000000    /* how often a busy server lets new clients in */
 #define END_MAX   (UINT64_C(10) * 1000000000) /* how long it waits for the others' end */
 #define MEMORY    (UINT64_C(512) << 20)       /* of clients, by default */
 
@@ -133,7 +135,7 @@ static int server_is_done(struct pool_server *v)
 /* How long to sleep after so long without work. */
 static uint32_t nap(const struct pool_server *v, uint64_t idle)
 {
-    uint64_t most = v->service.servers == 1 && !v->ending ? ALONE_NAP : NAP_MAX;
+    uint64_t most = v->ending ? NAP : v->service.servers == 1 ? ALONE_NAP : idle > LONG_IDLE ? LONG_NAP : NAP;
 
     if (idle < SPIN)
         return 0;

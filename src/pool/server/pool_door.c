@@ -278,25 +278,24 @@ static int door_is_idle(struct pool_door *d, uint32_t is_asleep)
     return 1;
 }
 
-/* Epoll counts in milliseconds. */
-static void door_sleep(struct pool_door *d, uint32_t nanoseconds)
+/* Epoll counts in milliseconds. Returns whether a client has done something. */
+static int door_sleep(struct pool_door *d, uint32_t nanoseconds)
 {
     struct pollfd p = {.fd = d->epoll, .events = POLLIN};
     const struct timespec most = {.tv_nsec = nanoseconds};
 
-    if (door_is_idle(d, 1))
-        ppoll(&p, 1, &most, NULL);
+    int has_some = !door_is_idle(d, 1) || ppoll(&p, 1, &most, NULL) != 0;
     door_is_idle(d, 0);
+    return has_some;
 }
 
 void pool_door_wait(struct pool_door *d, uint32_t nanoseconds)
 {
     struct epoll_event event[EVENTS];
     uint64_t times;
+    int has_some = nanoseconds == 0 || door_sleep(d, nanoseconds);
+    int n = has_some ? epoll_wait(d->epoll, event, EVENTS, 0) : 0;
 
-    if (nanoseconds > 0)
-        door_sleep(d, nanoseconds);
-    int n = epoll_wait(d->epoll, event, EVENTS, 0);
     for (int i = 0; i < n; i++) {
         struct pool_guest *g = event[i].data.ptr;
         if (!g)
