@@ -143,9 +143,12 @@ static int do_list(struct service_call *c, struct error *e)
     return status;
 }
 
+/* If nothing is in the folder, take nothing more with this generation. A request that is late changes nothing: what was
+ * forgotten stays so. */
 static int folder_forget(struct service_call *c, struct pool_folder folder, struct error *e)
 {
     struct pool_folder known;
+    uint32_t over = 0;
     uint8_t entry[POOL_ENTRY_BYTES(POOL_NAME_MAX)];
     size_t used;
     int status = pool_store_list(c->store, c->path, c->n, "", 0, entry, sizeof entry, &used, e);
@@ -154,11 +157,13 @@ static int folder_forget(struct service_call *c, struct pool_folder folder, stru
         return e->status = DELTAFS_ERR_NOT_EMPTY;
     if (status == DELTAFS_OK)
         status = pool_store_known(c->store, c->path, c->n, &known, e);
-    /* A newer folder, or generation, has been registered already: this request is late. */
     if (status == DELTAFS_OK && (known.id != folder.id || known.generation > folder.generation))
         return POOL_HAS_CHANGED;
+    if (status == DELTAFS_OK || status == DELTAFS_ERR_NOT_FOUND)
+        status = pool_store_forgotten(c->store, folder.id, &over, e);
     if (status != DELTAFS_OK && status != DELTAFS_ERR_NOT_FOUND)
         return status;
+    folder.generation = over > folder.generation ? over : folder.generation;
     return pool_store_forget(c->store, c->path, c->n, &folder, e);
 }
 
