@@ -161,6 +161,10 @@ DELTAFS_API int deltafs_pool_file_truncate(deltafs_pool_file *file, uint64_t siz
 /* The same for the file at `path`. */
 DELTAFS_API int deltafs_pool_truncate(deltafs_pool *pool, const char *path, uint64_t size);
 
+/* Let the file have at least this size. Other processes may write to it at the same time. The errors are those of a
+ * write. */
+DELTAFS_API int deltafs_pool_file_extend(deltafs_pool_file *file, uint64_t size);
+
 /* Get the attributes of the open file. */
 DELTAFS_API int deltafs_pool_file_stat(deltafs_pool_file *file, struct deltafs_pool_stat *out);
 

@@ -116,6 +116,18 @@ int deltafs_pool_file_truncate(deltafs_pool_file *file, uint64_t size)
     return error_of_thread(status, &e);
 }
 
+int deltafs_pool_file_extend(deltafs_pool_file *file, uint64_t size)
+{
+    struct error e = {.status = DELTAFS_OK};
+    struct pool_call c = pool_call_id(POOL_GROW, file->id);
+    int status = check_access(file, O_RDONLY, "writing", &e);
+
+    c.request.size = size;
+    if (status == DELTAFS_OK)
+        status = pool_ask(file->pool, &c, file->name, &e);
+    return error_of_thread(status, &e);
+}
+
 int deltafs_pool_truncate(deltafs_pool *pool, const char *path, uint64_t size)
 {
     struct error e = {.status = DELTAFS_OK};

@@ -5,6 +5,7 @@
 #include "posix/file_lock.h"
 #include "posix/locks.h"
 #include "posix/next.h"
+#include "posix/pooled.h"
 #include "posix/posix_tree.h"
 
 /* ---- Space ---- */
@@ -35,6 +36,8 @@ static int make_zero(struct file *f, int fd, uint64_t from, uint64_t to)
 
 static int extend(struct file *f, int fd, off_t size)
 {
+    if (f->mount->kind == MOUNT_POOL)
+        return pooled_extend(f, fd, (uint64_t)size);
     return next.ftruncate(fd, size) == 0 ? file_note_truncated(f, fd, (uint64_t)size) : errno;
 }
 
@@ -53,13 +56,17 @@ static int allocate(struct file *f, int fd, int mode, off_t from, off_t size)
         return EOPNOTSUPP;
     if (__builtin_add_overflow(from, size, &size))
         return EFBIG;
-    if (next.fstat(fd, &now) != 0)
-        return errno;
+    if (f->mount->kind == MOUNT_POOL)
+        error = pooled_take_size(f, fd);
+    if (error != 0 || next.fstat(fd, &now) != 0)
+        return error != 0 ? error : errno;
     off_t end = size < now.st_size ? size : now.st_size;
     if (is_zero && from < end)
         error = make_zero(f, fd, (uint64_t)from, (uint64_t)end);
     if (error == 0 && !is_kept && size > now.st_size)
         error = extend(f, fd, size);
+    if (error == 0 && f->mount->kind == MOUNT_POOL)
+        error = file_publish(f, fd);
     return error;
 }
 

@@ -37,6 +37,8 @@ int pooled_read_bytes(struct file *f, void *bytes, size_t size, uint64_t at, siz
 /* Give the memfd the size that the file has. */
 int pooled_take_size(struct file *f, int fd);
 int pooled_cut(struct file *f, int fd, uint64_t size);
+/* Let the file have at least this size. */
+int pooled_extend(struct file *f, int fd, uint64_t size);
 /* Put what is only in the memfd into the file. */
 int pooled_publish(struct file *f, int fd, struct span *unseen);
 int pooled_close(struct file *f, int fd);

@@ -73,6 +73,18 @@ int pooled_cut(struct file *f, int fd, uint64_t size)
     return error;
 }
 
+int pooled_extend(struct file *f, int fd, uint64_t size)
+{
+    deltafs_pool_file *h;
+    int error = f->is_removed ? 0 : begin(f, &h);
+
+    if (error == 0 && !f->is_removed)
+        error = end(f, deltafs_pool_file_extend(h, size));
+    if (error == 0 && next.ftruncate(fd, (off_t)size) != 0)
+        error = errno;
+    return error;
+}
+
 /* ---- Reading and writing ---- */
 
 int pooled_is_direct(const struct file *f)

@@ -78,6 +78,14 @@ with open(d + "/o", "w+") as f:
     subprocess.run(["sh", "-c", "echo child; /bin/echo grandchild"], stdout=f, check=True)
     f.seek(0)
     assert f.read() == "parent\nchild\ngrandchild\n"
+with open(d + "/a", "w+b") as f:
+    os.posix_fallocate(f.fileno(), 0, 700000)
+    assert os.fstat(f.fileno()).st_size == 700000
+    f.seek(699999); f.write(b"x"); f.flush()
+    os.posix_fallocate(f.fileno(), 0, 5)
+    subprocess.run(["fallocate", "-z", "-o", "699990", "-l", "5", d + "/a"], check=True)
+    f.seek(0)
+    assert f.read() == bytes(699999) + b"x"
 pid = os.fork()
 with open(d + "/fork.%d" % (pid == 0), "w") as f:
     f.write("x" * 100000)
