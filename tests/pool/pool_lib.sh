@@ -19,7 +19,7 @@ pool_start() {
     mkdir -p "$work/local"
     n=$1
     shift
-    timeout -k 5 300 $MPIEXEC -np "$n" "$deltafs_mpi" pool --dir "$work/local/%n" --mount "$point" --quiet "$@" &
+    timeout -k 5 1500 $MPIEXEC -np "$n" "$deltafs_mpi" pool --dir "$work/local/%n" --mount "$point" --quiet "$@" &
     servers=$!
     "$deltafs" pool wait "$point" --timeout 30 || fail "the servers do not start"
 }

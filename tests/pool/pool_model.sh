@@ -3,10 +3,13 @@
 # disturb each other.
 . "$top_srcdir/tests/pool/pool_lib.sh"
 
+operations=1000 rounds=30
+[ -z "$(in_full many)" ] || operations=100000 rounds=3000
+
 for servers_number in 1 3; do
     pool_start "$servers_number"
-    timeout 100 ./pool_model "$point" 4 "${POOL_OPERATIONS:-4000}" "${POOL_SEED:-1}" ||
+    timeout 600 ./pool_model "$point" 4 "${POOL_OPERATIONS:-$operations}" "${POOL_SEED:-1}" ||
         fail "operations on $servers_number servers"
-    timeout 100 ./pool_race "$point" 4 "${POOL_ROUNDS:-100}" || fail "processes on $servers_number servers"
+    timeout 600 ./pool_race "$point" 4 "${POOL_ROUNDS:-$rounds}" || fail "processes on $servers_number servers"
     pool_stop
 done

@@ -21,6 +21,7 @@ class Deltafs(AutotoolsPackage):
     depends_on("pkgconfig", type="build")
     depends_on("snappy+shared")
     depends_on("xxhash")
+    depends_on("lmdb", when="+mpi")
     depends_on("mpi@3:", when="+mpi")
     depends_on("hdf5@1.14: +shared", when="+hdf5")
     depends_on("hdf5 +mpi", when="+hdf5 +mpi")
