@@ -146,11 +146,18 @@ DELTAFS_API int deltafs_mpi_namespace_barrier(deltafs_namespace *ns);
 
 /* ---- Servers of a pool: see deltafs_pool.h ---- */
 
+/* Where the bytes of files are. */
+enum deltafs_pool_placement {
+    DELTAFS_POOL_HASH = 0, /* each chunk of 512 KiB on any node, by hash */
+    DELTAFS_POOL_LOCAL = 1 /* on the node where the file is created: if each rank writes files of its own */
+};
+
 struct deltafs_mpi_pool {
     size_t struct_size; /* see convention 7 of deltafs.h */
     const char *local;  /* the local folder of this rank; "%n" in it is the rank's number. It is created if it does not
                            exist; else it must be empty */
     const char *point;  /* the mount point, which need not exist: processes of this node find the server by its name */
+    int placement;      /* enum deltafs_pool_placement */
     uint64_t memory;    /* bytes for connections of clients, about 2 MiB each; 0: 512 MiB */
     void (*started)(void *arg);    /* NULL, or called when all servers serve */
     int (*should_stop)(void *arg); /* NULL, or called all the time; 1: stop, as all other ranks will */
@@ -158,9 +165,9 @@ struct deltafs_mpi_pool {
 };
 
 /* Be a server of a pool, one rank on each node, until deltafs_pool_stop is called. All that is in the pool is then
- * deleted. Collective; all ranks pass the same `point`. DELTAFS_ERR_EXISTS: a local folder is not empty.
- * DELTAFS_ERR_BUSY: there is a pool at the mount point on a node. After such an error all ranks get the same status.
- * DELTAFS_ERR_MPI: other servers have died. DELTAFS_ERR_VERSION: this DeltaFS is built without LMDB. */
+ * deleted. Collective; all ranks pass the same `point` and `placement`. DELTAFS_ERR_EXISTS: a local folder is not
+ * empty. DELTAFS_ERR_BUSY: there is a pool at the mount point on a node. After such an error all ranks get the same
+ * status. DELTAFS_ERR_MPI: other servers have died. DELTAFS_ERR_VERSION: this DeltaFS is built without LMDB. */
 DELTAFS_API int deltafs_mpi_pool_serve(MPI_Comm comm, const struct deltafs_mpi_pool *pool);
 
 #ifdef __cplusplus

@@ -21,6 +21,7 @@ static int file_create(struct deltafs_pool *p, const struct pool_place *place, i
     struct pool_call c = pool_call_at(POOL_CREATE, place);
 
     c.request.mode = S_IFREG | (mode & 07777);
+    c.request.value = p->link.is_local ? p->link.server + 1 : 0;
     c.request.uid = geteuid();
     c.request.gid = getegid();
     int status = pool_ask_in_folder(p, place, &c, e);

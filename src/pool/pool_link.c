@@ -88,6 +88,7 @@ static int link_greet(struct pool_link *l, struct error *e)
         status = pool_ring_map(memory, &l->shared, e);
     close(memory);
     l->server = hello.server;
+    l->is_local = hello.is_local != 0;
     return status;
 }
 

@@ -10,6 +10,7 @@ struct pool_link {
     struct pool_point point;
     char *nodes; /* of the servers; POINT_NODE_ROOM bytes each */
     uint32_t server, servers;
+    int is_local;         /* files are stored where they are created */
     pthread_mutex_t lock; /* one thread at a time */
     pid_t process;        /* that has connected; a child connects for itself */
     int socket, event;    /* -1: not connected */

@@ -66,5 +66,7 @@ uint32_t pool_chunk_owner(uint64_t id, uint64_t chunk, uint32_t servers)
 {
     const uint64_t both[2] = {id, chunk};
 
+    if (id & POOL_ID_LOCAL)
+        return (uint32_t)(id >> POOL_ID_LOCAL_BITS) & (POOL_MOST - 1);
     return servers == 1 ? 0 : (uint32_t)(hash_bytes(both, sizeof both) % servers);
 }

@@ -8,7 +8,8 @@
  *  - the name of an entry is on the server that the hash of its path says (pool_owner),
  *  - its attributes are on the server that is in its number (pool_id_server): at first the one that has the name. A
  *    rename moves the name alone,
- *  - chunk n of a file is on the server that the hash of the file's number and n says (pool_chunk_owner).
+ *  - chunk n of a file is on the server that the hash of the file's number and n says (pool_chunk_owner); or, if the
+ *    number says so, all chunks are on one server: that of the node where the file was created.
  *
  * Which servers have entries of a folder is known to the server that has the folder's name: the members. Before a
  * server takes the first entry of a folder, the client registers it there. Thus an entry is never created in a folder
@@ -41,7 +42,7 @@ enum pool_op {
     POOL_STATUS,   /* -> struct pool_status */
     POOL_STOP,     /* end */
     POOL_LOOKUP,   /* path -> attributes; only id and type if these are on another server */
-    POOL_CREATE,   /* path, mode; folder's id and generation -> attributes */
+    POOL_CREATE,   /* path, mode; folder's id and generation; `value`: as for pool_id_make -> attributes */
     POOL_LINK,     /* path, id, mode (type); folder as for create: give an entry that exists a name -> what had it */
     POOL_UNLINK,   /* path; id, 0: any -> attributes; `value`: whether they are removed, too */
     POOL_REGISTER, /* folder's path, member, generation that is over -> folder's id and generation */
@@ -115,9 +116,25 @@ struct pool_status {
     uint64_t operations, clients;
 };
 
+/* Number of an entry, from the highest bit: 15 bits of its server, 1: whether its chunks are on one server, then 15
+ * bits of that server, and 33 of a counter; or 48 bits of the counter. */
+#define POOL_ID_LOCAL      (UINT64_C(1) << 48)
+#define POOL_ID_LOCAL_BITS 33
+
 static inline uint32_t pool_id_server(uint64_t id)
 {
-    return (uint32_t)(id >> 48);
+    return (uint32_t)(id >> 49);
+}
+
+/* `holder`: the server that is to have the chunks, and 1; 0: by hash. If the counter has become too large for the
+ * former, it is the latter. */
+static inline uint64_t pool_id_make(uint32_t server, uint64_t counter, uint32_t holder)
+{
+    uint64_t id = (uint64_t)server << 49 | counter;
+
+    if (holder == 0 || counter >> POOL_ID_LOCAL_BITS != 0)
+        return id;
+    return id | POOL_ID_LOCAL | (uint64_t)(holder - 1) << POOL_ID_LOCAL_BITS;
 }
 
 #endif

@@ -32,6 +32,7 @@ struct pool_shared {
 /* What a server sends first, with the descriptors of the memory and of the event that wakes it. */
 struct pool_hello {
     uint32_t version, server, servers, bytes;
+    uint32_t is_local, zero; /* files are stored on the node where they are created */
 };
 
 /* Create the memory, which nobody can make shorter. *fd is to be closed, the memory to be unmapped. */

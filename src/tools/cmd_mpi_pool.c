@@ -8,7 +8,7 @@
 struct pool {
     const char *local, *point;
     uint64_t memory;
-    int is_quiet;
+    int placement, is_quiet;
 };
 
 /* A number of bytes, with K, M, G or T behind it, as the library's options have it. */
@@ -30,6 +30,12 @@ static const char *parse_size(const char *text, void *out)
     }
     deltafs_options_destroy(o);
     return wrong;
+}
+
+static const char *parse_placement(const char *text, void *out)
+{
+    *(int *)out = strcmp(text, "local") == 0 ? DELTAFS_POOL_LOCAL : DELTAFS_POOL_HASH;
+    return strcmp(text, "local") == 0 || strcmp(text, "hash") == 0 ? NULL : "is neither hash nor local";
 }
 
 static volatile sig_atomic_t is_interrupted;
@@ -66,6 +72,7 @@ static int pool_run(const struct command_call *c)
     const struct deltafs_mpi_pool o = {.struct_size = sizeof o,
                                        .local = p->local,
                                        .point = p->point,
+                                       .placement = p->placement,
                                        .memory = p->memory,
                                        .started = started,
                                        .should_stop = should_stop,
@@ -85,6 +92,8 @@ static const struct command_option options[] = {
     {"mount", 0, "POINT", "where programs find the pool; need not exist", cmd_parse_text, offsetof(struct pool, point)},
     {"memory", 0, "SIZE", "of each server for its clients, about 2M each (default 512M)", parse_size,
      offsetof(struct pool, memory)},
+    {"placement", 0, "P", "where the bytes of files are: on all nodes by hash, or local: where the file is created",
+     parse_placement, offsetof(struct pool, placement)},
     {"quiet", 'q', NULL, "do not say when the servers are ready", NULL, offsetof(struct pool, is_quiet)},
     {0}};
 

@@ -6,8 +6,8 @@
 operations=1000 rounds=30
 [ -z "$(in_full many)" ] || operations=100000 rounds=3000
 
-for servers_number in 1 3; do
-    pool_start "$servers_number"
+for servers_number in 1 3 2; do
+    pool_start "$servers_number" --placement "$([ "$servers_number" -eq 2 ] && echo local || echo hash)"
     timeout 600 ./pool_model "$point" 4 "${POOL_OPERATIONS:-$operations}" "${POOL_SEED:-1}" ||
         fail "operations on $servers_number servers"
     timeout 600 ./pool_race "$point" 4 "${POOL_ROUNDS:-$rounds}" || fail "processes on $servers_number servers"

@@ -119,4 +119,11 @@ END
     p "$PYTHON3" "$work/program.py" "$point" || fail "a program"
 fi
 pool_stop
+
+# A file is where it was created.
+pool_start 3 --placement local
+p cp "$work/big" "$point/big" && p cmp "$work/big" "$point/big" || fail "a file on one node"
+expect 0 "$deltafs" pool status "$point"
+[ "$(grep -c '^server .* 3002368 bytes,' "$work/out")" -eq 1 ] || fail "a file is on several nodes: $(cat "$work/out")"
+pool_stop
 expect 3 "$deltafs" run --pool "$point" -- true

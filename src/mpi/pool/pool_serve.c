@@ -59,7 +59,11 @@ static char *local_path(const char *text, uint32_t server)
 
 static int server_begin(struct pool_server *v, const struct deltafs_mpi_pool *o, struct error *e)
 {
-    uint32_t server = v->service.server, servers = v->service.servers;
+    uint32_t server = v->service.server;
+    const struct pool_door_options door = {.server = server,
+                                           .servers = v->service.servers,
+                                           .is_local = o->placement == DELTAFS_POOL_LOCAL,
+                                           .memory = o->memory > 0 ? o->memory : MEMORY};
     char *local = local_path(o->local, server);
     int status = local ? DELTAFS_OK : error_no_memory(e, strlen(o->local), "a path");
 
@@ -70,7 +74,7 @@ static int server_begin(struct pool_server *v, const struct deltafs_mpi_pool *o,
     if (status == DELTAFS_OK)
         status = pool_service_begin(&v->service, e);
     if (status == DELTAFS_OK)
-        status = pool_door_open(&v->point, server, servers, o->memory > 0 ? o->memory : MEMORY, &v->door, e);
+        status = pool_door_open(&v->point, &door, &v->door, e);
     free(local);
     return status;
 }

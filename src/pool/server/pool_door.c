@@ -28,7 +28,7 @@ struct pool_guest {
 struct pool_door {
     struct sockaddr_un address;
     int listener, epoll;
-    uint32_t server, servers;
+    struct pool_door_options options;
     struct pool_guest **guest;
     size_t count, capacity;
     size_t most;  /* clients, by memory */
@@ -77,8 +77,11 @@ static void door_sweep(struct pool_door *d)
 
 static int send_hello(struct pool_door *d, int socket, int memory, int event)
 {
-    struct pool_hello hello = {
-        .version = POOL_VERSION, .server = d->server, .servers = d->servers, .bytes = sizeof(struct pool_shared)};
+    struct pool_hello hello = {.version = POOL_VERSION,
+                               .server = d->options.server,
+                               .servers = d->options.servers,
+                               .bytes = sizeof(struct pool_shared),
+                               .is_local = d->options.is_local != 0};
     struct iovec part = {.iov_base = &hello, .iov_len = sizeof hello};
     union {
         struct cmsghdr header;
@@ -163,19 +166,18 @@ static int door_listen(struct pool_door *d, struct error *e)
     return DELTAFS_OK;
 }
 
-int pool_door_open(const struct pool_point *p, uint32_t server, uint32_t servers, uint64_t memory,
-                   struct pool_door **out, struct error *e)
+int pool_door_open(const struct pool_point *p, const struct pool_door_options *o, struct pool_door **out,
+                   struct error *e)
 {
     struct pool_door *d = calloc(1, sizeof *d);
 
     if (!d)
         return error_no_memory(e, sizeof *d, "the connections of clients");
-    *d = (struct pool_door){.server = server,
-                            .servers = servers,
+    *d = (struct pool_door){.options = *o,
                             .listener = -1,
                             .epoll = epoll_create1(EPOLL_CLOEXEC),
-                            .most = (size_t)(memory / sizeof(struct pool_shared))};
-    int status = pool_point_socket(p, server, &d->address, e);
+                            .most = (size_t)(o->memory / sizeof(struct pool_shared))};
+    int status = pool_point_socket(p, o->server, &d->address, e);
     if (status == DELTAFS_OK)
         status = door_listen(d, e);
     if (status == DELTAFS_OK && (d->epoll == -1 || door_watch(d, d->listener, NULL) != 0))

@@ -17,10 +17,15 @@ struct pool_job {
     uint8_t *bytes; /* POOL_SLOT_BYTES, also for the answer's */
 };
 
-/* Open the socket of a server at a mount point. Memory for clients is at most `memory` bytes. DELTAFS_ERR_BUSY: a
- * server answers there. */
-int pool_door_open(const struct pool_point *p, uint32_t server, uint32_t servers, uint64_t memory,
-                   struct pool_door **out, struct error *e);
+struct pool_door_options {
+    uint32_t server, servers;
+    int is_local;    /* files are stored on the node where they are created */
+    uint64_t memory; /* at most so many bytes for clients */
+};
+
+/* Open the socket of a server at a mount point. DELTAFS_ERR_BUSY: a server answers there. */
+int pool_door_open(const struct pool_point *p, const struct pool_door_options *o, struct pool_door **out,
+                   struct error *e);
 /* Remove the socket and disconnect all. NULL is fine. */
 void pool_door_close(struct pool_door *d);
 

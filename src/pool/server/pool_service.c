@@ -223,12 +223,14 @@ static int do_create(struct service_call *c, struct error *e)
     const struct pool_request *r = c->r;
     struct pool_name name;
 
+    if (r->value > c->v->servers)
+        return error_set(e, DELTAFS_ERR_INVALID, "there is no such server");
     if (c->n == 1 || (!S_ISREG(r->mode) && !S_ISDIR(r->mode)))
         return c->n == 1 ? (e->status = DELTAFS_ERR_EXISTS) : error_set(e, DELTAFS_ERR_INVALID, "a bad type");
     int status = folder_check(c, e);
     if (status != DELTAFS_OK)
         return status;
-    name = (struct pool_name){.id = pool_store_number(c->store), .mode = r->mode & S_IFMT};
+    name = (struct pool_name){.id = pool_store_number(c->store, (uint32_t)r->value), .mode = r->mode & S_IFMT};
     uint64_t id = name.id;
     status = pool_store_put(c->store, c->path, c->n, &name, 1, e);
     if (status == DELTAFS_ERR_EXISTS)

@@ -68,8 +68,8 @@ struct pool_inode {
     uint64_t members; /* of a folder: changes of its list of members */
 };
 
-/* A new number for an entry of this server. */
-uint64_t pool_store_number(struct pool_store *s);
+/* A new number for an entry of this server; `holder` as for pool_id_make. */
+uint64_t pool_store_number(struct pool_store *s, uint32_t holder);
 int pool_store_inode(struct pool_store *s, uint64_t id, struct pool_inode *out, struct error *e);
 int pool_store_inode_put(struct pool_store *s, const struct pool_inode *inode, int is_new, struct error *e);
 int pool_store_inode_remove(struct pool_store *s, const struct pool_inode *inode, struct error *e);

@@ -214,9 +214,9 @@ int pool_store_members_remove(struct pool_store *s, uint64_t id, struct error *e
 
 /* ---- Attributes ---- */
 
-uint64_t pool_store_number(struct pool_store *s)
+uint64_t pool_store_number(struct pool_store *s, uint32_t holder)
 {
-    return s->next_id++;
+    return pool_id_make(s->server, s->counter++, holder);
 }
 
 int pool_store_inode(struct pool_store *s, uint64_t id, struct pool_inode *out, struct error *e)

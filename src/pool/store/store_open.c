@@ -210,7 +210,7 @@ int pool_store_create(const char *folder, uint32_t server, struct pool_store **o
                                  .server = server,
                                  .meta = -1,
                                  .scratch = malloc(POOL_SLOT_BYTES + 2 * POOL_BLOCK),
-                                 .next_id = (uint64_t)server << 48 | (POOL_ROOT_ID + 1)};
+                                 .counter = POOL_ROOT_ID + 1};
     if (!s || !s->folder || !s->scratch) {
         error_no_memory(e, sizeof *s + POOL_SLOT_BYTES, "the store of a server");
         pool_store_destroy(s);

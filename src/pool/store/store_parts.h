@@ -34,8 +34,8 @@ struct pool_store {
     unsigned changes;   /* since the last commit */
     uint64_t allocated; /* bytes of that file */
     int is_full;        /* no more could be allocated */
-    uint64_t next_id;
-    int *bytes; /* descriptors of the files of places */
+    uint64_t counter;   /* of numbers */
+    int *bytes;         /* descriptors of the files of places */
     size_t files, capacity;
     uint32_t places; /* that were ever used */
     uint32_t *free;  /* places that are free; those from `unpunched` on have storage */
