@@ -136,14 +136,15 @@ static int server_is_done(struct pool_server *v)
     return v->ending && ((v->has_ended && pool_peers_are_idle(v->peers)) || thread_clock() - v->ending > END_MAX);
 }
 
-/* How long to sleep after so long without work. */
+/* How long to sleep after so long without work: an eighth of that, so that sleeping makes what asks many servers in
+ * turn only a little slower. */
 static uint32_t nap(const struct pool_server *v, uint64_t idle)
 {
     uint64_t most = v->ending ? NAP : v->service.servers == 1 ? ALONE_NAP : idle > LONG_IDLE ? LONG_NAP : NAP;
 
     if (idle < SPIN)
         return 0;
-    return (uint32_t)(v->service.servers == 1 || idle / 2 > most ? most : idle / 2);
+    return (uint32_t)(v->service.servers == 1 || idle / 8 > most ? most : idle / 8);
 }
 
 static int server_loop(struct pool_server *v, struct error *e)
