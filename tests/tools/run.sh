@@ -95,7 +95,7 @@ says "/nowhere/program cannot be started: No such file or directory"
 expect 2 run
 says "COMMAND is missing, behind --"
 expect 2 "$deltafs" run -- env
-says "give --mount, --particles, --hdf5 or --mpiio"
+says "give --mount, --pool, --particles, --hdf5 or --mpiio"
 expect 2 run env -u HOME
 says "unknown option '-u'"
 expect 2 run --key q -- env

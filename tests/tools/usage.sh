@@ -22,7 +22,7 @@ for option in block codec memory partitions schema sync value_size; do
 done
 [ "$(grep -c '^  [a-z]' "$work/out")" -eq "$(grep -c "takes .*; default '.*'" "$work/out")" ] || fail "help options"
 expect 2 "$deltafs" help nonsense
-says "no help on 'nonsense'; there is help on get, scan, select, export, plot, info, attr, verify, repair, ls, stat, cat, cp, mv, flatten, rm, ns, snapshot, run, doctor, options"
+says "no help on 'nonsense'; there is help on get, scan, select, export, plot, info, attr, verify, repair, ls, stat, cat, cp, mv, flatten, rm, ns, snapshot, pool, run, doctor, options"
 expect 0 "$deltafs" --version
 grep -qE '^deltafs [0-9]+\.[0-9]+\.[0-9]+$' "$work/out" || fail "--version: $(cat "$work/out")"
 # A command answers --help itself.
@@ -44,9 +44,9 @@ wrong() {
     says "$text"
     [ ! -s "$work/out" ] || fail "output of: deltafs $*"
 }
-wrong "there are get, scan, select, export, plot, info, attr, verify, repair, ls, stat, cat, cp, mv, flatten, rm, ns, snapshot, run, doctor, help"
-wrong "no command ''; there are get, scan, select, export, plot, info, attr, verify, repair, ls, stat, cat, cp, mv, flatten, rm, ns, snapshot, run, doctor, help" ""
-wrong "no command 'fetch'; there are get, scan, select, export, plot, info, attr, verify, repair, ls, stat, cat, cp, mv, flatten, rm, ns, snapshot, run, doctor, help" fetch "$work/d"
+wrong "there are get, scan, select, export, plot, info, attr, verify, repair, ls, stat, cat, cp, mv, flatten, rm, ns, snapshot, pool, run, doctor, help"
+wrong "no command ''; there are get, scan, select, export, plot, info, attr, verify, repair, ls, stat, cat, cp, mv, flatten, rm, ns, snapshot, pool, run, doctor, help" ""
+wrong "no command 'fetch'; there are get, scan, select, export, plot, info, attr, verify, repair, ls, stat, cat, cp, mv, flatten, rm, ns, snapshot, pool, run, doctor, help" fetch "$work/d"
 wrong "no command '--json'" --json
 wrong "no command 'slect'; did you mean 'select'? There are get, scan" slect "$work/d"
 wrong "no command 'gte'; there are get" gte
@@ -194,4 +194,4 @@ expect 0 mpi 3 "$deltafs_mpi" --version
 [ "$(wc -l <"$work/out")" -eq 1 ] || fail "the version is not printed once"
 expect 2 "$deltafs_mpi"
 expect 2 mpi 2 "$deltafs_mpi" nonsense
-[ "$(grep -c "no command 'nonsense'; there are compact, import, index, ns, route, select, help" "$work/err")" -eq 1 ] || fail "not one message"
+[ "$(grep -c "no command 'nonsense'; there are compact, import, index, ns, pool, route, select, help" "$work/err")" -eq 1 ] || fail "not one message"
