@@ -56,8 +56,9 @@ static int receive_hello(struct pool_link *l, struct pool_hello *hello, int *mem
 
     if (poll(&p, 1, HELLO) != 1)
         return -ETIMEDOUT;
-    if (recvmsg(l->socket, &message, MSG_CMSG_CLOEXEC) != (ssize_t)sizeof *hello)
-        return -1;
+    ssize_t got = recvmsg(l->socket, &message, MSG_CMSG_CLOEXEC);
+    if (got != (ssize_t)sizeof *hello)
+        return got > 0 ? -EPROTO : -1;
     struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
     if (!rights || rights->cmsg_type != SCM_RIGHTS || rights->cmsg_len != CMSG_LEN(sizeof both))
         return -1;
@@ -65,6 +66,12 @@ static int receive_hello(struct pool_link *l, struct pool_hello *hello, int *mem
     *memory = both[0];
     l->event = raise_descriptor(both[1]);
     return 0;
+}
+
+static int other_version(const struct pool_link *l, struct error *e)
+{
+    return error_set(e, DELTAFS_ERR_VERSION, "%s: the pool's servers are of another version of DeltaFS",
+                     l->point.point);
 }
 
 static int link_greet(struct pool_link *l, struct error *e)
@@ -75,6 +82,8 @@ static int link_greet(struct pool_link *l, struct error *e)
     int answer = receive_hello(l, &hello, &memory);
     if (answer == -ETIMEDOUT)
         return error_set(e, DELTAFS_ERR_IO, "%s: the pool's server on this node does not answer", l->point.point);
+    if (answer == -EPROTO)
+        return other_version(l, e);
     if (answer != 0)
         return error_set(e, DELTAFS_ERR_IO,
                          "%s: the pool's server on this node lets nobody in: it has as many clients as its option "
@@ -82,8 +91,7 @@ static int link_greet(struct pool_link *l, struct error *e)
                          l->point.point);
     int status = DELTAFS_OK;
     if (hello.version != POOL_VERSION || hello.bytes != sizeof *l->shared || hello.servers != l->servers)
-        status = error_set(e, DELTAFS_ERR_VERSION, "%s: the pool's servers are of another version of DeltaFS",
-                           l->point.point);
+        status = other_version(l, e);
     if (status == DELTAFS_OK)
         status = pool_ring_map(memory, &l->shared, e);
     close(memory);

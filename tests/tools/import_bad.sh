@@ -105,9 +105,9 @@ refused 2 "environment variable DELTAFS_CODEC" import 2 --format vpic -o "$work/
 unset DELTAFS_CODEC
 for word in "" ingest --frobnicate; do
     expect 2 "$deltafs_mpi" $word
-    says "there are compact, import, index, ns, route, select, help"
+    says "there are compact, import, index, ns, pool, route, select, help"
     expect 2 mpi 2 "$deltafs_mpi" $word
-    [ "$(grep -c 'there are compact, import, index, ns, route, select, help' "$work/err")" -eq 1 ] || fail "not one message: $(cat "$work/err")"
+    [ "$(grep -c 'there are compact, import, index, ns, pool, route, select, help' "$work/err")" -eq 1 ] || fail "not one message: $(cat "$work/err")"
 done
 
 # ---- A place that is taken, or cannot be
