@@ -16,9 +16,12 @@
 #define LONG_IDLE 1000000000 /* nanoseconds without work after which it sleeps longer, */
 #define LONG_NAP  2000000    /* to take no more than a hundredth of a processor */
 #define ALONE_NAP 100000000  /* the same without other servers: clients wake it */
-#define LOOK      1000000    /* how often a busy server lets new clients in */
-#define END_MAX   (UINT64_C(10) * 1000000000) /* how long it waits for the others' end */
-#define MEMORY    (UINT64_C(512) << 20)       /* of clients, by default */
+#define VAIN      100 /* rounds of work after which a server that has spun in vain spins again, and does not sleep at once \
+                       */
+#define NAP_MIN 2000                        /* nanoseconds */
+#define LOOK    1000000                     /* how often a busy server lets new clients in */
+#define END_MAX (UINT64_C(10) * 1000000000) /* how long it waits for the others' end */
+#define MEMORY  (UINT64_C(512) << 20)       /* of clients, by default */
 
 struct pool_server {
     struct rank_group group;
@@ -33,6 +36,7 @@ struct pool_server {
     uint64_t ending; /* since when; 0: not */
     int has_ended;   /* all others are ending, too */
     int is_published;
+    unsigned vain; /* rounds of work before it spins again */
 };
 
 static void server_wait(void *arg)
@@ -142,9 +146,11 @@ static uint32_t nap(const struct pool_server *v, uint64_t idle)
 {
     uint64_t most = v->ending ? NAP : v->service.servers == 1 ? ALONE_NAP : idle > LONG_IDLE ? LONG_NAP : NAP;
 
-    if (idle < SPIN)
+    if (idle < SPIN && v->vain == 0)
         return 0;
-    return (uint32_t)(v->service.servers == 1 || idle / 8 > most ? most : idle / 8);
+    if (v->service.servers == 1 || idle / 8 > most)
+        return (uint32_t)most;
+    return idle / 8 > NAP_MIN ? (uint32_t)(idle / 8) : NAP_MIN;
 }
 
 static int server_loop(struct pool_server *v, struct error *e)
@@ -157,15 +163,17 @@ static int server_loop(struct pool_server *v, struct error *e)
         status = pool_peers_poll(v->peers, &has_moved, e);
         pool_door_wake(v->door);
         now = thread_clock();
-        if (has_worked || has_moved)
+        if (has_worked || has_moved) {
+            v->vain -= v->vain > 0;
             worked = now;
+        }
         uint32_t sleep = nap(v, now - worked);
+        if (sleep > 0 && v->vain == 0)
+            v->vain = VAIN;
         if (sleep > 0 || now - looked > LOOK) {
             pool_door_wait(v->door, sleep);
             v->service.clients = pool_door_clients(v->door);
             looked = now;
-        } else if (!has_worked && !has_moved) {
-            mpi_pause(0);
         }
     }
     return status;
