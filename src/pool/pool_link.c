@@ -41,33 +41,6 @@ static void link_drop(struct pool_link *l)
     l->shared = NULL;
 }
 
-/* The first message of the server: *memory is to be closed. */
-static int receive_hello(struct pool_link *l, struct pool_hello *hello, int *memory)
-{
-    struct pollfd p = {.fd = l->socket, .events = POLLIN};
-    struct iovec part = {.iov_base = hello, .iov_len = sizeof *hello};
-    union {
-        struct cmsghdr header;
-        char room[CMSG_SPACE(2 * sizeof(int))];
-    } control;
-    struct msghdr message = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof control.room};
-    int both[2];
-
-    if (poll(&p, 1, HELLO) != 1)
-        return -ETIMEDOUT;
-    ssize_t got = recvmsg(l->socket, &message, MSG_CMSG_CLOEXEC);
-    if (got != (ssize_t)sizeof *hello)
-        return got > 0 ? -EPROTO : -1;
-    struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
-    if (!rights || rights->cmsg_type != SCM_RIGHTS || rights->cmsg_len != CMSG_LEN(sizeof both))
-        return -1;
-    memcpy(both, CMSG_DATA(rights), sizeof both);
-    *memory = both[0];
-    l->event = raise_descriptor(both[1]);
-    return 0;
-}
-
 static int other_version(const struct pool_link *l, struct error *e)
 {
     return error_set(e, DELTAFS_ERR_VERSION, "%s: the pool's servers are of another version of DeltaFS",
@@ -77,9 +50,8 @@ static int other_version(const struct pool_link *l, struct error *e)
 static int link_greet(struct pool_link *l, struct error *e)
 {
     struct pool_hello hello;
-    int memory;
+    int memory, event, answer = pool_ring_receive(l->socket, HELLO, &hello, &memory, &event);
 
-    int answer = receive_hello(l, &hello, &memory);
     if (answer == -ETIMEDOUT)
         return error_set(e, DELTAFS_ERR_IO, "%s: the pool's server on this node does not answer", l->point.point);
     if (answer == -EPROTO)
@@ -89,6 +61,7 @@ static int link_greet(struct pool_link *l, struct error *e)
                          "%s: the pool's server on this node lets nobody in: it has as many clients as its option "
                          "--memory allows, or belongs to another user",
                          l->point.point);
+    l->event = raise_descriptor(event);
     int status = DELTAFS_OK;
     if (hello.version != POOL_VERSION || hello.bytes != sizeof *l->shared || hello.servers != l->servers)
         status = other_version(l, e);

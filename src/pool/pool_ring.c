@@ -1,7 +1,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <poll.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -46,6 +49,32 @@ void pool_ring_unmap(struct pool_shared *r)
 {
     if (r)
         munmap(r, sizeof *r);
+}
+
+int pool_ring_receive(int socket, int milliseconds, struct pool_hello *hello, int *memory, int *event)
+{
+    struct pollfd p = {.fd = socket, .events = POLLIN};
+    struct iovec part = {.iov_base = hello, .iov_len = sizeof *hello};
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(2 * sizeof(int))];
+    } control;
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof control.room};
+    int both[2];
+
+    if (poll(&p, 1, milliseconds) != 1)
+        return -ETIMEDOUT;
+    ssize_t got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    if (got != (ssize_t)sizeof *hello)
+        return got > 0 ? -EPROTO : -ECONNRESET;
+    struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+    if (!rights || rights->cmsg_type != SCM_RIGHTS || rights->cmsg_len != CMSG_LEN(sizeof both))
+        return -EPROTO;
+    memcpy(both, CMSG_DATA(rights), sizeof both);
+    *memory = both[0];
+    *event = both[1];
+    return 0;
 }
 
 void pool_ring_sleep(_Atomic uint32_t *word, uint32_t seen, uint32_t milliseconds)

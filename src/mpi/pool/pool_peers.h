@@ -12,13 +12,13 @@
 #define DELTAFS_MPI_POOL_PEERS_H
 
 #include <mpi.h>
+#include "pool/server/pool_bell.h"
 #include "pool/server/pool_door.h"
 #include "pool/server/pool_service.h"
 
 struct pool_peers;
 
-/* `nodes`: names of the servers' nodes, POINT_NODE_ROOM bytes each, which stay. */
-int pool_peers_create(MPI_Comm comm, struct pool_service *service, struct pool_door *door, const char *nodes,
+int pool_peers_create(MPI_Comm comm, struct pool_service *service, struct pool_door *door, struct pool_bells *bells,
                       struct pool_peers **out, struct error *e);
 /* NULL is fine. */
 void pool_peers_destroy(struct pool_peers *p);

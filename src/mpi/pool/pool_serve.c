@@ -16,10 +16,12 @@
 #define LONG_IDLE 1000000000 /* nanoseconds without work after which it sleeps longer, */
 #define LONG_NAP  2000000    /* to take no more than a hundredth of a processor */
 #define ALONE_NAP 100000000  /* the same without other servers: clients wake it */
-#define VAIN      100 /* rounds of work after which a server that has spun in vain spins again, and does not sleep at once \
-                       */
-#define NAP_MIN 2000                        /* nanoseconds */
-#define LOOK    1000000                     /* how often a busy server lets new clients in */
+#define VAIN                                                                                                           \
+    100 /* rounds of work after which a server that has spun in vain spins again, and does not sleep at once           \
+         */
+#define NAP_MIN 20000   /* nanoseconds */
+#define ROUNDS  8       /* looks at MPI after work and sleep: a message takes some until it is there */
+#define LOOK    1000000 /* how often a busy server lets new clients in */
 #define END_MAX (UINT64_C(10) * 1000000000) /* how long it waits for the others' end */
 #define MEMORY  (UINT64_C(512) << 20)       /* of clients, by default */
 
@@ -29,6 +31,7 @@ struct pool_server {
     struct bytes nodes; /* POINT_NODE_ROOM bytes each */
     struct pool_service service;
     struct pool_door *door;
+    struct pool_bells *bells;
     struct pool_peers *peers;
     int (*should_stop)(void *arg);
     void *arg;
@@ -91,19 +94,21 @@ static int servers_begin(struct pool_server *v, const struct deltafs_mpi_pool *o
     v->service.server = (uint32_t)v->group.rank;
     v->service.servers = (uint32_t)v->group.ranks;
     gethostname(node, sizeof node - 1);
+    if (mpi_gather(&v->group, node, sizeof node, &v->nodes, e) != DELTAFS_OK)
+        return e->status;
+    const char *nodes = (const char *)v->nodes.buffer.bytes;
     if (v->service.servers > POOL_MOST)
         error_set(e, DELTAFS_ERR_INVALID, "a pool has at most %u servers", POOL_MOST);
     else
         server_begin(v, o, e);
     if (mpi_agree(&v->group, e) != DELTAFS_OK)
         return e->status;
-    if (mpi_gather(&v->group, node, sizeof node, &v->nodes, e) != DELTAFS_OK)
-        return e->status;
-    pool_peers_create(v->group.comm, &v->service, v->door, (const char *)v->nodes.buffer.bytes, &v->peers, e);
+    if (pool_bells_create(&v->point, v->service.server, nodes, v->service.servers, &v->bells, e) == DELTAFS_OK)
+        pool_peers_create(v->group.comm, &v->service, v->door, v->bells, &v->peers, e);
     if (mpi_agree(&v->group, e) != DELTAFS_OK)
         return e->status;
     v->is_published = 1;
-    pool_point_publish(&v->point, (const char *)v->nodes.buffer.bytes, v->service.servers, e);
+    pool_point_publish(&v->point, nodes, v->service.servers, e);
     return mpi_agree(&v->group, e);
 }
 
@@ -148,7 +153,8 @@ static uint32_t nap(const struct pool_server *v, uint64_t idle)
 
     if (idle < SPIN && v->vain == 0)
         return 0;
-    if (v->service.servers == 1 || idle / 8 > most)
+    /* What all others wake need not look. */
+    if (pool_bells_count(v->bells) + 1 == v->service.servers || idle / 8 > most)
         return (uint32_t)most;
     return idle / 8 > NAP_MIN ? (uint32_t)(idle / 8) : NAP_MIN;
 }
@@ -156,7 +162,7 @@ static uint32_t nap(const struct pool_server *v, uint64_t idle)
 static int server_loop(struct pool_server *v, struct error *e)
 {
     uint64_t now = thread_clock(), worked = now, looked = 0;
-    int has_moved, status = DELTAFS_OK;
+    int has_moved, rounds = ROUNDS, status = DELTAFS_OK;
 
     while (status == DELTAFS_OK && !server_is_done(v)) {
         int has_worked = serve_clients(v);
@@ -166,14 +172,22 @@ static int server_loop(struct pool_server *v, struct error *e)
         if (has_worked || has_moved) {
             v->vain -= v->vain > 0;
             worked = now;
+            rounds = ROUNDS;
         }
-        uint32_t sleep = nap(v, now - worked);
+        uint32_t sleep = v->service.servers > 1 && rounds-- > 0 ? 0 : nap(v, now - worked);
         if (sleep > 0 && v->vain == 0)
             v->vain = VAIN;
-        if (sleep > 0 || now - looked > LOOK) {
+        if (sleep > 0 && v->service.servers > 1) {
+            pool_door_doze(v->door);
+            status = error_first(status, pool_peers_poll(v->peers, &has_moved, error_after(status, e)));
+            worked = has_moved ? now : worked;
+            sleep = has_moved ? 0 : sleep;
+        }
+        if (sleep > 0 || has_moved || now - looked > LOOK) {
             pool_door_wait(v->door, sleep);
-            v->service.clients = pool_door_clients(v->door);
+            v->service.clients = pool_door_clients(v->door) - pool_bells_count(v->bells);
             looked = now;
+            rounds = sleep > 0 ? ROUNDS : rounds;
         }
     }
     return status;
@@ -185,6 +199,7 @@ static void server_end(struct pool_server *v)
 {
     pool_store_destroy(v->service.store);
     pool_peers_destroy(v->peers);
+    pool_bells_destroy(v->bells);
     pool_door_close(v->door);
     if (v->point.folder)
         pool_point_remove(&v->point, v->is_published);
