@@ -261,7 +261,7 @@ static void help_command(const struct command *c)
 {
     char before[32];
 
-    if (!c->sub)
+    if (c->run || c->each)
         help_one("", c);
     snprintf(before, sizeof before, "%s ", c->name);
     for (const struct command *const *sub = c->sub; sub && *sub; sub++)
@@ -449,6 +449,14 @@ static int dispatch_sub(const struct program *p, const struct command *c, int ar
     return code;
 }
 
+/* Whether the command's part does the work, if `name` follows it. */
+static int is_for_sub(const struct command *c, const char *name)
+{
+    const struct program sub = {.command = c->sub};
+
+    return c->sub && (!c->run || (name && command_find(&sub, name)));
+}
+
 static int dispatch(const struct program *p, int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "", *next = argc > 2 ? argv[2] : NULL;
@@ -457,7 +465,7 @@ static int dispatch(const struct program *p, int argc, char **argv)
 
     if (c && next && (strcmp(next, "--help") == 0 || strcmp(next, "-h") == 0))
         return help(p, name);
-    if (c && c->sub)
+    if (c && is_for_sub(c, next))
         return dispatch_sub(p, c, argc - 1, argv + 1);
     if (c)
         return run(p, command_for(c, argc - 2, argv + 2), argc - 2, argv + 2);

@@ -48,7 +48,8 @@ struct command {
     command_each *each;
     const struct command *in_namespace; /* not NULL: it does the work if an operand is NS:/PATH, with its own options */
     const struct command *const *sub; /* up to NULL: its first operand is the name of one of these, which does the work.
-                                         All of these take `option`, too, which may come before the name */
+                                         If it does no work of its own, all of these take `option`, too, which may come
+                                         before the name */
 };
 
 struct program {

@@ -1,4 +1,4 @@
-/* deltafs-mpi pool: be the servers of a pool, until 'deltafs pool stop'. */
+/* deltafs-mpi pool: be the servers of a pool, until 'deltafs pool stop'; load and drain are in cmd_pool_stage.c. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +7,8 @@
 #include "tools/cmd.h"
 
 #define TIMER_SLACK 1000 /* nanoseconds that the system may add to a short sleep; 50,000 by default */
+
+extern const struct command cmd_pool_load, cmd_pool_drain;
 
 struct pool {
     const char *local, *point;
@@ -101,6 +103,8 @@ static const struct command_option options[] = {
     {"quiet", 'q', NULL, "do not say when the servers are ready", NULL, offsetof(struct pool, is_quiet)},
     {0}};
 
+static const struct command *const subs[] = {&cmd_pool_load, &cmd_pool_drain, NULL};
+
 const struct command cmd_mpi_pool = {
     .name = "pool",
     .usage = "--dir LOCAL --mount POINT [OPTION...]",
@@ -108,4 +112,5 @@ const struct command cmd_mpi_pool = {
             "    node; each is a server. 'deltafs pool stop POINT' ends them, and then all is deleted.",
     .size = sizeof(struct pool),
     .option = options,
-    .run = pool_run};
+    .run = pool_run,
+    .sub = subs};

@@ -1,4 +1,4 @@
-/* deltafs pool: wait for a pool's servers, ask them, and end them. */
+/* deltafs pool: wait for a pool's servers, ask them, and end them; load and drain are in cmd_pool_stage.c. */
 #include <inttypes.h>
 #include <time.h>
 #include <deltafs/deltafs_pool.h>
@@ -7,7 +7,7 @@
 
 #define WAIT_DEFAULT 60 /* seconds */
 
-extern const struct command cmd_pool_status;
+extern const struct command cmd_pool_status, cmd_pool_load, cmd_pool_drain;
 
 static int pool_fail(int status)
 {
@@ -82,10 +82,11 @@ static const struct command cmd_pool_stop = {.name = "stop",
                                              .most = 1,
                                              .run = stop_run};
 
-static const struct command *const subs[] = {&cmd_pool_wait, &cmd_pool_status, &cmd_pool_stop, NULL};
+static const struct command *const subs[] = {&cmd_pool_wait,  &cmd_pool_status, &cmd_pool_load,
+                                             &cmd_pool_drain, &cmd_pool_stop,   NULL};
 
 const struct command cmd_pool = {.name = "pool",
                                  .usage = "COMMAND ...",
-                                 .text = "waits for the servers of a pool, asks and ends them; 'deltafs-mpi pool' is "
-                                         "a server. POINT is its mount point.",
+                                 .text = "waits for the servers of a pool, asks and ends them, and copies into pools "
+                                         "and out of them; 'deltafs-mpi pool' is a server. POINT is its mount point.",
                                  .sub = subs};

@@ -1,4 +1,4 @@
-/* ns cp: copy files and folders into namespaces, out of them, and between them.
+/* Copy files and folders into namespaces and pools, out of them, and between them: ns cp, pool load, pool drain.
  *
  * Several ranks share the work in three steps. Rank 0 creates all folders, and commits them. Then each rank goes
  * through the sources, and copies the files and links whose target has a hash that is the rank's: so two sources of one
@@ -9,11 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "tools/aside.h"
-#include "tools/cmd.h"
 #include "tools/ns_copy.h"
-#include "tools/place.h"
+#include "tools/place_file.h"
 #include "tools/progress.h"
+#include "tools/text.h"
+
+#define BLOCK (1u << 20) /* bytes that are copied at once: several chunks of a pool */
 
 enum copy_part { COPY_ALL, COPY_FOLDERS, COPY_FILES };
 
@@ -23,13 +24,13 @@ struct late_folder {
     struct stat st;
 };
 
-struct ns_cp {
-    int is_recursive, is_preserving, is_quiet; /* options */
+struct ns_copy {
+    struct ns_copy_options o;
     int rank, ranks;
     enum copy_part part;
-    int has_target;  /* it can be copied to, */
-    int is_into;     /* and is a folder that was there */
-    char *is_copied; /* of each source: whether it is there, and may be copied */
+    int has_target; /* it can be copied to, */
+    int is_into;    /* and is a folder that was there */
+    char *can_copy; /* of each source: whether it is there, and may be copied */
     struct late_folder *late;
     size_t lates, late_room;
     struct place_set set;
@@ -39,156 +40,69 @@ struct ns_cp {
     struct stat top;  /* the first folder that was created: it is not copied into itself */
     struct progress bar;
     uint64_t total;
-    char bytes[1 << 18];
+    char bytes[BLOCK], again[BLOCK]; /* that are copied; that are read after they were written */
 };
 
 /* ---- Files ---- */
 
-/* An open file of either kind. */
-struct end {
-    deltafs_namespace_file *file; /* NULL: `fd` */
-    int fd;
-    uint64_t at;
-};
-
-static int end_open(const struct place *p, int flags, mode_t mode, struct end *out)
+/* Copy the bytes of open files. A namespace has checksums of its own. */
+static int copy_bytes(struct ns_copy *c, const struct place *from, struct place_file *in, struct place_file *out)
 {
-    *out = (struct end){.fd = -1};
-    if (p->ns)
-        return text_of_call(deltafs_namespace_file_open(p->ns, p->path, flags, mode, &out->file));
-    out->fd = open(p->path, flags | O_CLOEXEC, mode);
-    return out->fd >= 0 ? EXIT_OK : place_fail(p, -1);
-}
+    size_t got = 1;
+    int code = EXIT_OK;
 
-static int end_read(const struct place *p, struct end *f, void *bytes, size_t room, size_t *got)
-{
-    ssize_t n = 0;
-    int status = f->file ? deltafs_namespace_file_read(f->file, f->at, bytes, room, got) : DELTAFS_OK;
-
-    if (!f->file) {
-        n = read(f->fd, bytes, room);
-        status = n < 0 ? -1 : 0;
-        *got = n < 0 ? 0 : (size_t)n;
-    }
-    f->at += *got;
-    return status == 0 ? EXIT_OK : place_fail(p, status);
-}
-
-static int end_write(const struct place *p, struct end *f, const char *bytes, size_t size)
-{
-    if (f->file) {
-        int status = deltafs_namespace_file_write(f->file, f->at, bytes, size);
-        f->at += size;
-        return text_of_call(status);
-    }
-    for (ssize_t n; size > 0; bytes += n, size -= (size_t)n) {
-        n = write(f->fd, bytes, size);
-        if (n < 0)
-            return place_fail(p, -1);
-    }
-    return EXIT_OK;
-}
-
-static int end_close(const struct place *p, struct end *f)
-{
-    int status = f->file ? deltafs_namespace_file_close(f->file) : f->fd >= 0 ? close(f->fd) : 0;
-
-    return status == 0 ? EXIT_OK : place_fail(p, status);
-}
-
-/* Remove the part of a file that was copied before something failed. A link to the file stays, and so does the part. */
-static void remove_part(const struct place *p)
-{
-    struct stat st;
-
-    if (place_stat(p, 0, 1, &st) != EXIT_OK || !S_ISREG(st.st_mode))
-        return;
-    int status = p->ns ? deltafs_namespace_unlink(p->ns, p->path) : unlink(p->path);
-    if (status != 0)
-        place_fail(p, status);
-}
-
-static int copy_file(struct ns_cp *c, const struct place *from, const struct stat *st)
-{
-    struct end in, out = {.fd = -1};
-    size_t got = 0;
-    int code = end_open(from, O_RDONLY, 0, &in);
-
-    if (code == EXIT_OK)
-        code = end_open(&c->to, O_WRONLY | O_CREAT | O_TRUNC, st->st_mode & 0777 & ~c->mask, &out);
-    while (code == EXIT_OK) {
-        code = end_read(from, &in, c->bytes, sizeof c->bytes, &got);
+    while (code == EXIT_OK && got > 0) {
+        code = place_file_read(from, in, c->bytes, sizeof c->bytes, &got);
         if (code != EXIT_OK || got == 0)
             break;
-        code = end_write(&c->to, &out, c->bytes, got);
+        code = place_file_write(&c->to, out, c->bytes, got);
+        if (code == EXIT_OK && c->o.stage != NS_COPY_UNSTAGED && !c->to.ns)
+            code = place_file_check(&c->to, out, c->bytes, got, c->again);
         progress_add(&c->bar, got * (uint64_t)c->ranks); /* the others have copied as much */
     }
-    int is_open = out.file || out.fd >= 0, closed = end_close(&c->to, &out);
+    return code;
+}
+
+/* What is staged may have to be copied again, whatever its mode is. */
+static int open_copy(struct ns_copy *c, const struct stat *st, struct place_file *out)
+{
+    mode_t mode = st->st_mode & 0777 & ~c->mask;
+
+    if (c->o.stage == NS_COPY_UNSTAGED)
+        return place_file_open(&c->to, O_WRONLY | O_CREAT | O_TRUNC, mode, out);
+    return place_file_open(&c->to, O_RDWR | O_CREAT | O_TRUNC, mode | S_IRUSR | S_IWUSR, out);
+}
+
+static int copy_file(struct ns_copy *c, const struct place *from, const struct stat *st)
+{
+    struct place_file in, out = {.fd = -1};
+    int code = place_file_open(from, O_RDONLY, 0, &in), is_open = 0;
+
+    if (code == EXIT_OK) {
+        code = open_copy(c, st, &out);
+        is_open = code == EXIT_OK;
+    }
+    if (is_open)
+        code = copy_bytes(c, from, &in, &out);
+    int closed = place_file_close(&c->to, &out);
     code = code == EXIT_OK ? closed : code;
     if (code != EXIT_OK && is_open)
-        remove_part(&c->to);
-    end_close(from, &in);
+        place_remove_part(&c->to);
+    place_file_close(from, &in);
     return code;
 }
 
 /* ---- What else there is ---- */
 
-static int make_link(const struct place *p, const char *target, const char *path)
-{
-    return p->ns ? deltafs_namespace_symlink(p->ns, target, path) : symlink(target, path);
-}
-
-/* The path of what is replaced may lead through it. So the link is made beside it. */
-static int replace_by_link(const struct place *p, const char *target)
-{
-    char folder[PATH_MAX], aside[ASIDE_ROOM];
-
-    aside_name("cp", p->path, folder, aside);
-    int status = make_link(p, target, aside);
-    if (status != 0)
-        return place_fail(p, status);
-    status = p->ns ? deltafs_namespace_rename(p->ns, aside, p->path) : rename(aside, p->path);
-    if (status == 0)
-        return EXIT_OK;
-    int code = place_fail(p, status);
-    if (p->ns)
-        deltafs_namespace_unlink(p->ns, aside);
-    else
-        unlink(aside);
-    return code;
-}
-
 /* `there` is what the target has already. */
-static int copy_link(struct ns_cp *c, const struct place *from, const struct stat *there)
+static int copy_link(struct ns_copy *c, const struct place *from, const struct stat *there)
 {
     char target[PATH_MAX];
     int code = place_readlink(from, target);
 
     if (code != EXIT_OK)
         return code;
-    if (there->st_mode != 0)
-        return replace_by_link(&c->to, target);
-    int status = make_link(&c->to, target, c->to.path);
-    return status == 0 ? EXIT_OK : place_fail(&c->to, status);
-}
-
-/* Give the copy the mode and the times of what it was made of. */
-static int preserve(const struct place *to, const struct stat *st)
-{
-    const struct timespec times[2] = {st->st_atim, st->st_mtim};
-    struct deltafs_namespace_attributes a = {.struct_size = sizeof a,
-                                             .set = DELTAFS_NAMESPACE_MODE | DELTAFS_NAMESPACE_MTIME |
-                                                    DELTAFS_NAMESPACE_ATIME,
-                                             .mode = st->st_mode & 07777,
-                                             .mtime = st->st_mtim.tv_sec * INT64_C(1000000000) + st->st_mtim.tv_nsec,
-                                             .atime = st->st_atim.tv_sec * INT64_C(1000000000) + st->st_atim.tv_nsec};
-
-    if (to->ns)
-        return text_of_call(deltafs_namespace_set_attributes(to->ns, to->path, 0, &a));
-    int status = chmod(to->path, st->st_mode & 07777);
-    if (status == 0)
-        status = utimensat(AT_FDCWD, to->path, times, 0);
-    return status == 0 ? EXIT_OK : place_fail(to, status);
+    return place_link(&c->to, target, there->st_mode != 0);
 }
 
 static uint64_t hash_text(uint64_t hash, const char *text) /* FNV-1a */
@@ -199,7 +113,7 @@ static uint64_t hash_text(uint64_t hash, const char *text) /* FNV-1a */
 }
 
 /* Whether this rank copies what goes to c->to, or if `name` is not "", to that name there. */
-static int is_mine(const struct ns_cp *c, const char *name)
+static int is_mine(const struct ns_copy *c, const char *name)
 {
     size_t n = strlen(c->to.path);
     uint64_t hash = hash_text(UINT64_C(0xcbf29ce484222325), c->to.path);
@@ -215,11 +129,11 @@ static int wants_entry(const char *name, void *arg)
     return is_mine(arg, name);
 }
 
-static int copy_any(struct ns_cp *c, struct place *from, const struct stat *st);
+static int copy_any(struct ns_copy *c, struct place *from, const struct stat *st);
 
 static int copy_entry(struct place *from, const struct stat *st, void *arg)
 {
-    struct ns_cp *c = arg;
+    struct ns_copy *c = arg;
     char base[NAME_MAX + 1];
     size_t before;
 
@@ -232,7 +146,7 @@ static int copy_entry(struct place *from, const struct stat *st, void *arg)
     return code;
 }
 
-static int keep_late(struct ns_cp *c, const struct stat *st)
+static int keep_late(struct ns_copy *c, const struct stat *st)
 {
     size_t room = c->late_room > 0 ? 2 * c->late_room : 64;
     struct late_folder *more = c->late;
@@ -250,31 +164,39 @@ static int keep_late(struct ns_cp *c, const struct stat *st)
 }
 
 /* The mode of a folder in the system that is created: its owner must be able to put something into it. */
-static int has_late_mode(const struct ns_cp *c, const struct stat *st, const struct stat *there)
+static int has_late_mode(const struct ns_copy *c, const struct stat *st, const struct stat *there)
 {
-    return there->st_mode == 0 && !c->to.ns && (st->st_mode & S_IRWXU & ~c->mask) != S_IRWXU;
+    return there->st_mode == 0 && place_is_plain(&c->to) && (st->st_mode & S_IRWXU & ~c->mask) != S_IRWXU;
 }
 
-static int finish_folder(struct ns_cp *c, const struct place *to, const struct stat *st)
+static int finish_folder(struct ns_copy *c, const struct place *to, const struct stat *st)
 {
-    if (c->is_preserving)
-        return preserve(to, st);
+    if (c->o.is_preserving)
+        return place_preserve(to, st);
     return chmod(to->path, st->st_mode & 0777 & ~c->mask) == 0 ? EXIT_OK : place_fail(to, -1);
 }
 
+/* Whether the folder that is copied gets the mode and the times of the original. One that is staged into a folder that
+ * was there, such as a home directory, leaves it as it is. */
+static int is_preserved(const struct ns_copy *c, const struct stat *there)
+{
+    int is_target = strlen(c->to.path) == c->to_length;
+
+    return c->o.is_preserving && !(c->o.stage != NS_COPY_UNSTAGED && is_target && there->st_mode != 0);
+}
+
 /* `there` is what the target has already. */
-static int copy_folder(struct ns_cp *c, struct place *from, const struct stat *st, const struct stat *there)
+static int copy_folder(struct ns_copy *c, struct place *from, const struct stat *st, const struct stat *there)
 {
     mode_t mode = st->st_mode & 0777 & ~c->mask;
-    int status = 0, is_late = c->is_preserving || has_late_mode(c, st, there);
+    int code = EXIT_OK, is_late = is_preserved(c, there) || has_late_mode(c, st, there);
 
-    if (from->ns == c->to.ns && c->top.st_mode != 0 && st->st_ino == c->top.st_ino)
+    if (place_is_beside(from, &c->to) && c->top.st_mode != 0 && st->st_ino == c->top.st_ino)
         return c->part == COPY_FILES ? EXIT_OK : place_refuse(from, "cannot be copied into itself");
     if (there->st_mode == 0)
-        status = c->to.ns ? deltafs_namespace_mkdir(c->to.ns, c->to.path, mode) : mkdir(c->to.path, mode | S_IRWXU);
-    if (status != 0)
-        return place_fail(&c->to, status);
-    int code = EXIT_OK;
+        code = place_mkdir(&c->to, place_is_plain(&c->to) ? mode | S_IRWXU : mode);
+    if (code != EXIT_OK)
+        return code;
     if (c->top.st_mode == 0 && there->st_mode != 0)
         c->top = *there;
     else if (c->top.st_mode == 0)
@@ -295,12 +217,12 @@ static int leads_to(const struct place *p, const struct stat *st, const struct s
 {
     struct deltafs_namespace_stat end = {.struct_size = sizeof end};
 
-    return S_ISLNK(st->st_mode) && S_ISREG(there->st_mode) &&
+    return p->ns && S_ISLNK(st->st_mode) && S_ISREG(there->st_mode) &&
            deltafs_namespace_stat(p->ns, p->path, 0, &end) == DELTAFS_OK && end.inode == there->st_ino;
 }
 
 /* What prevents a copy to what is there, or NULL. */
-static const char *what_prevents(const struct ns_cp *c, const struct place *from, const struct stat *st,
+static const char *what_prevents(const struct ns_copy *c, const struct place *from, const struct stat *st,
                                  const struct stat *there)
 {
     if (there->st_mode == 0)
@@ -308,22 +230,44 @@ static const char *what_prevents(const struct ns_cp *c, const struct place *from
     if (S_ISDIR(st->st_mode) != S_ISDIR(there->st_mode))
         return S_ISDIR(there->st_mode) ? "is a folder; no file takes its place"
                                        : "is no folder; no folder takes its place";
-    if (from->ns == c->to.ns && (there->st_ino == st->st_ino || leads_to(from, st, there)))
+    if (place_is_beside(from, &c->to) && (there->st_ino == st->st_ino || leads_to(from, st, there)))
         return "is the same file";
+    if (c->o.stage != NS_COPY_UNSTAGED && !S_ISDIR(there->st_mode) && !S_ISREG(there->st_mode))
+        return "is neither a file nor a folder";
     return NULL;
 }
 
+/* Whether a file that is staged is there already. */
+static int is_copied(const struct ns_copy *c, const struct stat *st, const struct stat *there)
+{
+    return c->o.stage != NS_COPY_UNSTAGED && S_ISREG(there->st_mode) && there->st_size == st->st_size &&
+           there->st_mtim.tv_sec == st->st_mtim.tv_sec && there->st_mtim.tv_nsec == st->st_mtim.tv_nsec;
+}
+
+/* A pool has no symbolic links: one that leads to a file is copied as the file. */
+static int follow_into_pool(const struct ns_copy *c, const struct place *from, struct stat *st)
+{
+    if (!c->to.pool || !S_ISLNK(st->st_mode))
+        return EXIT_OK;
+    int code = place_stat(from, 1, 0, st);
+    if (code == EXIT_OK && S_ISDIR(st->st_mode))
+        return place_refuse(from, "is a symbolic link to a folder, which pools do not have; it is left out");
+    return code;
+}
+
 /* Copy what is at `from` to where c->to is. */
-static int copy_any(struct ns_cp *c, struct place *from, const struct stat *st)
+static int copy_any(struct ns_copy *c, struct place *from, const struct stat *at)
 {
     const char *wrong;
-    struct stat there;
+    struct stat there, end = *at, *st = &end;
 
     if (!S_ISDIR(st->st_mode) && !is_mine(c, ""))
         return EXIT_OK;
+    int code = follow_into_pool(c, from, st);
     /* A file is written through a link. The target itself may be a link to a folder. */
     int follows = S_ISREG(st->st_mode) || (c->is_into && strlen(c->to.path) == c->to_length);
-    int code = place_stat(&c->to, follows, 1, &there);
+    if (code == EXIT_OK)
+        code = place_stat(&c->to, follows, 1, &there);
     if (code != EXIT_OK)
         return code;
     wrong = what_prevents(c, from, st, &there);
@@ -335,11 +279,15 @@ static int copy_any(struct ns_cp *c, struct place *from, const struct stat *st)
         return copy_link(c, from, &there);
     if (!S_ISREG(st->st_mode))
         return place_refuse(from, "neither a file, a folder nor a symbolic link; it is left out");
+    if (is_copied(c, st, &there)) {
+        progress_add(&c->bar, (uint64_t)st->st_size * (uint64_t)c->ranks);
+        return EXIT_OK;
+    }
     code = copy_file(c, from, st);
-    return code == EXIT_OK && c->is_preserving ? preserve(&c->to, st) : code;
+    return code == EXIT_OK && c->o.is_preserving ? place_preserve(&c->to, st) : code;
 }
 
-/* ---- The command ---- */
+/* ---- Sources and target ---- */
 
 static int add_bytes(struct place *p, const struct stat *st, void *arg)
 {
@@ -349,26 +297,34 @@ static int add_bytes(struct place *p, const struct stat *st, void *arg)
     return S_ISDIR(st->st_mode) ? place_each(p, add_bytes, arg) : EXIT_OK;
 }
 
-/* Copy one source; *is_copied says that it is there, and may be copied. */
-static int copy_operand(struct ns_cp *c, const char *name, char *is_copied)
+/* Find a source, and what it is. */
+static int find_source(struct ns_copy *c, const char *name, struct place *from, struct stat *st)
+{
+    int code =
+        c->o.stage == NS_COPY_FROM_POOL ? place_find_in_pool(&c->set, name, from) : place_find(&c->set, name, from);
+
+    return code == EXIT_OK ? place_stat(from, !c->o.is_recursive || c->o.stage != NS_COPY_UNSTAGED, 0, st) : code;
+}
+
+/* Copy one source; *can_copy says that it is there, and may be copied. */
+static int copy_operand(struct ns_copy *c, const char *name, char *can_copy)
 {
     char base[NAME_MAX + 1];
     struct place from;
     struct stat st;
     size_t before = strlen(c->to.path);
-    int code = place_find(&c->set, name, &from);
+    int code = find_source(c, name, &from, &st);
 
-    if (code == EXIT_OK)
-        code = place_stat(&from, !c->is_recursive, 0, &st);
     if (code != EXIT_OK)
         return code;
-    if (!from.ns && !c->to.ns)
+    if (place_is_plain(&from) && place_is_plain(&c->to))
         return text_fail(EXIT_USAGE, "cp: neither '%s' nor the target is in a namespace; give NS:/PATH", name);
-    if (S_ISDIR(st.st_mode) && !c->is_recursive)
+    if (S_ISDIR(st.st_mode) && !c->o.is_recursive)
         return text_fail(EXIT_TROUBLE, "%s: is a folder; -r copies it", name);
-    *is_copied = 1;
+    *can_copy = 1;
     place_base(from.path, base);
-    if (c->is_into && base[0] != '\0' && strcmp(base, ".") != 0 && strcmp(base, "..") != 0)
+    int is_into = c->is_into && !(c->o.stage != NS_COPY_UNSTAGED && S_ISDIR(st.st_mode));
+    if (is_into && base[0] != '\0' && strcmp(base, ".") != 0 && strcmp(base, "..") != 0)
         code = place_enter(&c->to, base, &before);
     c->top.st_mode = 0;
     if (code == EXIT_OK)
@@ -378,29 +334,30 @@ static int copy_operand(struct ns_cp *c, const char *name, char *is_copied)
 }
 
 /* The size of all, for the bar; what is wrong with a source is said when it is copied. */
-static void measure(struct ns_cp *c, char **operand, int count)
+static void measure(struct ns_copy *c, char **operand, int count)
 {
     struct place from;
     struct stat st;
 
     for (int i = 0; i < count; i++)
-        if (place_find(&c->set, operand[i], &from) == EXIT_OK && place_stat(&from, !c->is_recursive, 1, &st) == EXIT_OK)
+        if (find_source(c, operand[i], &from, &st) == EXIT_OK)
             add_bytes(&from, &st, &c->total);
 }
 
-static int open_target(struct ns_cp *c, const char *to)
+static int open_target(struct ns_copy *c, const char *to)
 {
     c->set.flags = text_is_in_namespace(to) ? O_RDWR : O_RDONLY;
-    int code = place_find(&c->set, to, &c->to);
+    int code =
+        c->o.stage == NS_COPY_INTO_POOL ? place_find_in_pool(&c->set, to, &c->to) : place_find(&c->set, to, &c->to);
     c->set.flags = O_RDONLY; /* of other namespaces */
     c->to_length = strlen(c->to.path);
     return code;
 }
 
 /* Rank 0: copy all, or create the folders. */
-static int copy_first(struct ns_cp *c, char **operand, int sources)
+static int copy_first(struct ns_copy *c, char **operand, int sources)
 {
-    int is_seen = !c->is_quiet && progress_is_seen();
+    int is_seen = !c->o.is_quiet && progress_is_seen();
     struct stat st = {.st_mode = 0};
     int code = open_target(c, operand[sources]);
 
@@ -414,26 +371,26 @@ static int copy_first(struct ns_cp *c, char **operand, int sources)
         measure(c, operand, sources);
     progress_begin(&c->bar, c->total, is_seen && c->total > 0);
     for (int i = 0; i < sources && c->has_target; i++) {
-        int one = copy_operand(c, operand[i], &c->is_copied[i]);
+        int one = copy_operand(c, operand[i], &c->can_copy[i]);
         code = one != EXIT_OK ? one : code;
     }
     return place_close(&c->set, code);
 }
 
 /* Each rank: copy its part of the files. */
-static int copy_files(struct ns_cp *c, char **operand, int sources)
+static int copy_files(struct ns_copy *c, char **operand, int sources)
 {
     int code = open_target(c, operand[sources]), is_open = code == EXIT_OK;
 
     for (int i = 0; i < sources && is_open; i++) {
-        int one = c->is_copied[i] ? copy_operand(c, operand[i], &c->is_copied[i]) : EXIT_OK;
+        int one = c->can_copy[i] ? copy_operand(c, operand[i], &c->can_copy[i]) : EXIT_OK;
         code = one != EXIT_OK ? one : code;
     }
     return place_close(&c->set, code);
 }
 
 /* Rank 0: the modes and times of folders, those below before those above, which may not let us in then. */
-static int finish_folders(struct ns_cp *c, const char *to)
+static int finish_folders(struct ns_copy *c, const char *to)
 {
     int code = c->lates > 0 ? open_target(c, to) : EXIT_OK, is_open = code == EXIT_OK;
 
@@ -446,13 +403,13 @@ static int finish_folders(struct ns_cp *c, const char *to)
 }
 
 /* Collective: after rank 0 has created the folders, with this exit code. */
-static int copy_together(struct ns_cp *c, char **operand, int sources, int code)
+static int copy_together(struct ns_copy *c, char **operand, int sources, int code)
 {
     int is_silent = text_is_silent;
 
     ns_copy_broadcast(&c->has_target, sizeof c->has_target);
     ns_copy_broadcast(&c->is_into, sizeof c->is_into);
-    ns_copy_broadcast(c->is_copied, (size_t)sources);
+    ns_copy_broadcast(c->can_copy, (size_t)sources);
     if (!c->has_target)
         return ns_copy_agree(code);
     c->part = COPY_FILES;
@@ -464,44 +421,37 @@ static int copy_together(struct ns_cp *c, char **operand, int sources, int code)
     return ns_copy_agree(code == EXIT_OK ? one : code);
 }
 
-static int ns_cp_run(const struct command_call *call)
+static int copy(struct ns_copy *c, char **operand, int sources)
 {
-    struct ns_cp *c = call->values;
-    int sources = call->count - 1;
-
     c->mask = umask(0);
     umask(c->mask);
-    ns_copy_ranks(&c->rank, &c->ranks);
-    c->is_copied = calloc((size_t)sources, 1);
-    int code = ns_copy_agree(c->is_copied ? EXIT_OK : text_fail(EXIT_TROUBLE, "no memory"));
+    c->can_copy = calloc((size_t)sources, 1);
+    int code = ns_copy_agree(c->can_copy ? EXIT_OK : text_fail(EXIT_TROUBLE, "no memory"));
     if (code != EXIT_OK)
         return code;
     c->part = c->ranks > 1 ? COPY_FOLDERS : COPY_ALL;
     if (c->rank == 0)
-        code = copy_first(c, call->operand, sources);
+        code = copy_first(c, operand, sources);
     if (c->ranks > 1)
-        code = copy_together(c, call->operand, sources, code);
+        code = copy_together(c, operand, sources, code);
     progress_end(&c->bar);
     for (size_t i = 0; i < c->lates; i++)
         free(c->late[i].path);
     free(c->late);
-    free(c->is_copied);
+    free(c->can_copy);
     return code;
 }
 
-static const struct command_option options[] = {
-    {"recursive", 'r', NULL, "also folders, with what is in them; symbolic links are copied as such", NULL,
-     offsetof(struct ns_cp, is_recursive)},
-    {"preserve", 'p', NULL, "the copies get the modes and times of the originals", NULL,
-     offsetof(struct ns_cp, is_preserving)},
-    {"quiet", 'q', NULL, "no progress bar", NULL, offsetof(struct ns_cp, is_quiet)},
-    {0}};
+int ns_copy(const struct ns_copy_options *o, char **operand, int sources)
+{
+    struct ns_copy *c = calloc(1, sizeof *c);
+    int code = ns_copy_agree(c ? EXIT_OK : text_fail(EXIT_TROUBLE, "no memory"));
 
-const struct command cmd_ns_cp = {.name = "cp",
-                                  .usage = "FROM... TO [OPTION...]",
-                                  .text = "Copy files to, from or within namespaces: FROM or TO is NS:/PATH.",
-                                  .missing = "FROM and TO must be given",
-                                  .least = 2,
-                                  .size = sizeof(struct ns_cp),
-                                  .option = options,
-                                  .run = ns_cp_run};
+    if (code == EXIT_OK) {
+        c->o = *o;
+        ns_copy_ranks(&c->rank, &c->ranks);
+        code = copy(c, operand, sources);
+    }
+    free(c);
+    return code;
+}

@@ -51,8 +51,50 @@ int place_must_find(struct place_set *s, const char *name, struct place *out)
     return place_find(s, name, out);
 }
 
+/* The mount point is the longest beginning of the path that is one. */
+static int set_open_pool(struct place_set *s, const char *path)
+{
+    size_t n = strlen(path);
+    int status = DELTAFS_ERR_NOT_FOUND;
+
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    while (status == DELTAFS_ERR_NOT_FOUND && n > 0) {
+        free(s->point);
+        if (!(s->point = strndup(path, n)))
+            return text_fail(EXIT_TROUBLE, "no memory");
+        status = deltafs_pool_open(s->point, &s->pool);
+        while (--n > 0 && path[n] != '/')
+            ;
+    }
+    if (status == DELTAFS_ERR_NOT_FOUND)
+        return text_fail(EXIT_NOT_FOUND, "%s: no pool is mounted here, or above it, on this machine", path);
+    return text_of_call(status);
+}
+
+int place_find_in_pool(struct place_set *s, const char *name, struct place *out)
+{
+    const char *path = text_path(name);
+
+    *out = (struct place){.ns = NULL};
+    if (*path == '\0' || strlen(path) >= PATH_MAX)
+        return text_fail(EXIT_USAGE, "'%s': no name; give a path in a pool", name);
+    int code = s->pool ? EXIT_OK : set_open_pool(s, path);
+    if (code != EXIT_OK)
+        return code;
+    out->pool = s->pool;
+    out->name = s->point;
+    path += strlen(s->point);
+    strcpy(out->path, *path == '/' ? path : "/");
+    return EXIT_OK;
+}
+
 int place_close(struct place_set *s, int code)
 {
+    deltafs_pool_close(s->pool);
+    free(s->point);
+    s->pool = NULL;
+    s->point = NULL;
     for (size_t i = 0; i < s->count; i++) {
         int one = text_of_call(deltafs_namespace_close(s->open[i].ns));
         code = code == EXIT_OK ? one : code;
@@ -60,6 +102,16 @@ int place_close(struct place_set *s, int code)
     }
     s->count = 0;
     return code;
+}
+
+int place_is_plain(const struct place *p)
+{
+    return !p->ns && !p->pool;
+}
+
+int place_is_beside(const struct place *a, const struct place *b)
+{
+    return a->ns == b->ns && a->pool == b->pool;
 }
 
 void place_base(const char *path, char base[NAME_MAX + 1])
@@ -93,12 +145,14 @@ void place_leave(struct place *p, size_t before)
 
 int place_fail(const struct place *p, int status)
 {
+    if (p->pool)
+        return text_fail(EXIT_TROUBLE, "%s: %s", p->name, deltafs_errmsg(NULL));
     return p->ns ? text_of_call(status) : place_refuse(p, strerror(errno));
 }
 
 int place_refuse(const struct place *p, const char *wrong)
 {
-    return text_fail(EXIT_TROUBLE, "%s%s%s: %s", p->ns ? p->name : "", p->ns ? ":" : "", p->path, wrong);
+    return text_fail(EXIT_TROUBLE, "%s%s%s: %s", p->name ? p->name : "", p->ns ? ":" : "", p->path, wrong);
 }
 
 /* ---- What is there ---- */
@@ -112,7 +166,18 @@ static struct timespec time_of(int64_t t)
     return (struct timespec){(t - part) / 1000000000, part};
 }
 
-static void stat_from(const struct deltafs_namespace_stat *s, struct stat *st)
+static void stat_of_namespace(const struct deltafs_namespace_stat *s, struct stat *st)
+{
+    *st = (struct stat){.st_ino = s->inode,
+                        .st_mode = s->mode,
+                        .st_uid = s->uid,
+                        .st_gid = s->gid,
+                        .st_size = (off_t)s->size,
+                        .st_mtim = time_of(s->mtime),
+                        .st_atim = time_of(s->atime)};
+}
+
+static void stat_of_pool(const struct deltafs_pool_stat *s, struct stat *st)
 {
     *st = (struct stat){.st_ino = s->inode,
                         .st_mode = s->mode,
@@ -126,12 +191,17 @@ static void stat_from(const struct deltafs_namespace_stat *s, struct stat *st)
 int place_stat(const struct place *p, int follows, int may_lack, struct stat *st)
 {
     struct deltafs_namespace_stat s = {.struct_size = sizeof s};
+    struct deltafs_pool_stat pooled = {.struct_size = sizeof pooled};
     int status, is_missing;
 
-    if (p->ns) {
+    if (p->pool) {
+        status = deltafs_pool_stat(p->pool, p->path, &pooled);
+        is_missing = status == DELTAFS_ERR_NOT_FOUND;
+        stat_of_pool(&pooled, st);
+    } else if (p->ns) {
         status = deltafs_namespace_stat(p->ns, p->path, follows ? 0 : AT_SYMLINK_NOFOLLOW, &s);
         is_missing = status == DELTAFS_ERR_NOT_FOUND;
-        stat_from(&s, st);
+        stat_of_namespace(&s, st);
     } else {
         status = follows ? stat(p->path, st) : lstat(p->path, st);
         is_missing = status != 0 && errno == ENOENT;
@@ -167,7 +237,7 @@ static int each_in_namespace(struct place *p, place_wants *wants, place_fn *fn, 
     int code = EXIT_OK, status = deltafs_namespace_list_open(p->ns, p->path, &l);
 
     while (status == DELTAFS_OK && (status = deltafs_namespace_list_next(l, &entry)) == DELTAFS_OK && entry) {
-        stat_from(&entry->stat, &st);
+        stat_of_namespace(&entry->stat, &st);
         if (wants && !S_ISDIR(st.st_mode) && !wants(entry->name, arg))
             continue;
         int one = call_each(p, entry->name, &st, fn, arg);
@@ -176,6 +246,29 @@ static int each_in_namespace(struct place *p, place_wants *wants, place_fn *fn, 
     if (status != DELTAFS_OK)
         code = place_fail(p, status);
     deltafs_namespace_list_close(l);
+    return code;
+}
+
+/* Call `fn` for an entry whose attributes are not known, only whether it is a folder. */
+static int call_wanted(struct place *p, const char *name, int may_be_folder, place_wants *wants, place_fn *fn,
+                       void *arg)
+{
+    return wants && !may_be_folder && !wants(name, arg) ? EXIT_OK : call_each(p, name, NULL, fn, arg);
+}
+
+static int each_in_pool(struct place *p, place_wants *wants, place_fn *fn, void *arg)
+{
+    const struct deltafs_pool_entry *entry = NULL;
+    deltafs_pool_list *l = NULL;
+    int code = EXIT_OK, status = deltafs_pool_list_open(p->pool, p->path, &l);
+
+    while (status == DELTAFS_OK && (status = deltafs_pool_list_next(l, &entry)) == DELTAFS_OK && entry) {
+        int one = call_wanted(p, entry->name, S_ISDIR(entry->mode), wants, fn, arg);
+        code = one != EXIT_OK ? one : code;
+    }
+    if (status != DELTAFS_OK)
+        code = place_fail(p, status);
+    deltafs_pool_list_close(l);
     return code;
 }
 
@@ -189,16 +282,16 @@ int place_each_wanted(struct place *p, place_wants *wants, place_fn *fn, void *a
     const struct dirent *entry;
     int code = EXIT_OK;
 
-    if (p->ns)
-        return each_in_namespace(p, wants, fn, arg);
+    if (!place_is_plain(p))
+        return (p->ns ? each_in_namespace : each_in_pool)(p, wants, fn, arg);
     DIR *d = opendir(p->path);
     if (!d)
         return place_fail(p, -1);
     while ((errno = 0, entry = readdir(d))) {
         int may_be_folder = entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN;
-        if (is_dots(entry->d_name) || (wants && !may_be_folder && !wants(entry->d_name, arg)))
+        if (is_dots(entry->d_name))
             continue;
-        int one = call_each(p, entry->d_name, NULL, fn, arg);
+        int one = call_wanted(p, entry->d_name, may_be_folder, wants, fn, arg);
         code = one != EXIT_OK ? one : code;
     }
     if (errno != 0)

@@ -1,15 +1,16 @@
-/* Files and folders of the system, and of namespaces, by the same functions. A name NS:/a/b is /a/b in the namespace
- * NS; a name without ":/" is one of the system. */
+/* Files and folders of the system, of namespaces and of a pool, by the same functions. A name NS:/a/b is /a/b in the
+ * namespace NS; a name without ":/" is one of the system, or of a pool if the command says so. */
 #ifndef DELTAFS_TOOLS_PLACE_H
 #define DELTAFS_TOOLS_PLACE_H
 
 #include <limits.h>
 #include <sys/stat.h>
 #include <deltafs/deltafs_namespace.h>
+#include <deltafs/deltafs_pool.h>
 
 #define PLACE_NAMESPACES 16 /* that one command can use */
 
-/* The namespaces that a command has open. */
+/* The namespaces, and the pool, that a command has open. */
 struct place_set {
     int flags; /* of deltafs_namespace_open */
     size_t count;
@@ -17,11 +18,14 @@ struct place_set {
         char *name;
         deltafs_namespace *ns;
     } open[PLACE_NAMESPACES];
+    deltafs_pool *pool; /* NULL: none */
+    char *point;        /* its mount point */
 };
 
 struct place {
-    deltafs_namespace *ns; /* NULL: the system */
-    const char *name;      /* of the namespace, for messages */
+    deltafs_namespace *ns;
+    deltafs_pool *pool; /* both NULL: the system */
+    const char *name;   /* of the namespace, or the pool's mount point; for messages */
     char path[PATH_MAX];
 };
 
@@ -30,9 +34,15 @@ struct place {
 /* Find a name's place. place_must_find: it must be in a namespace. */
 int place_find(struct place_set *s, const char *name, struct place *out);
 int place_must_find(struct place_set *s, const char *name, struct place *out);
-/* Close all namespaces, which commits them; `code` is that of the command so far. */
+/* The name is a path below the mount point of a pool, or the mount point. All such names of a command are of one pool.
+ */
+int place_find_in_pool(struct place_set *s, const char *name, struct place *out);
+/* Close all namespaces, which commits them, and the pool; `code` is that of the command so far. */
 int place_close(struct place_set *s, int code);
 
+/* Whether the place is in the system, in no namespace and no pool; whether two are in the same one. */
+int place_is_plain(const struct place *p);
+int place_is_beside(const struct place *a, const struct place *b);
 /* The last part of a path, without slashes at its end; "" of the root. */
 void place_base(const char *path, char base[NAME_MAX + 1]);
 /* Go to a name in the folder, and back again. So a tree of any depth takes one path of memory. */
