@@ -168,6 +168,27 @@ DELTAFS_API int deltafs_pool_file_extend(deltafs_pool_file *file, uint64_t size)
 /* Get the attributes of the open file. */
 DELTAFS_API int deltafs_pool_file_stat(deltafs_pool_file *file, struct deltafs_pool_stat *out);
 
+/* ---- Locks of parts of files ---- */
+
+/* They are advisory, and those of the process: of all handles of files that were opened with the same handle of the
+ * pool. They end when that is closed or the process ends, not when the file is closed. After a fork the child has none.
+ * More than 10,000 locks that one server has to know are refused with DELTAFS_ERR_NO_SPACE. */
+enum deltafs_pool_lock_type { DELTAFS_POOL_UNLOCKED, DELTAFS_POOL_SHARED, DELTAFS_POOL_EXCLUSIVE };
+
+struct deltafs_pool_lock {
+    size_t struct_size;  /* see convention 7 of deltafs.h */
+    uint32_t type;       /* enum deltafs_pool_lock_type */
+    uint32_t process;    /* on its node; of another's lock */
+    uint64_t from, size; /* bytes; size 0: to the end, whatever is written there later */
+};
+
+/* The bytes become locked as it says, or unlocked, instead of as the process had them. DELTAFS_ERR_BUSY: another
+ * process has a lock that does not allow it. It does not wait. */
+DELTAFS_API int deltafs_pool_file_lock(deltafs_pool_file *file, const struct deltafs_pool_lock *lock);
+
+/* Find what another process has that would refuse this lock: *lock becomes that, or its type DELTAFS_POOL_UNLOCKED. */
+DELTAFS_API int deltafs_pool_file_find_lock(deltafs_pool_file *file, struct deltafs_pool_lock *lock);
+
 /* Free the file; nothing has to be written. NULL is fine. */
 DELTAFS_API int deltafs_pool_file_close(deltafs_pool_file *file);
 

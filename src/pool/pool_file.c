@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/options.h"
+#include "base/sized.h"
 #include "pool/pool_client.h"
 
 struct deltafs_pool_file {
@@ -86,6 +87,56 @@ int deltafs_pool_file_stat(deltafs_pool_file *file, struct deltafs_pool_stat *ou
 
     if (status == DELTAFS_OK)
         status = pool_stat_of(&a, out, "deltafs_pool_file_stat", &e);
+    return error_of_thread(status, &e);
+}
+
+/* ---- Locks ---- */
+
+static int file_lock(struct deltafs_pool_file *f, struct deltafs_pool_lock *lock, int is_test, struct error *e)
+{
+    struct pool_call c = pool_call_id(POOL_LOCK, f->id);
+
+    if (lock->type > POOL_EXCLUSIVE || lock->from > INT64_MAX || lock->size > INT64_MAX)
+        return error_set(e, DELTAFS_ERR_INVALID, "%s: no such lock", f->name);
+    c.request.offset = lock->from;
+    c.request.size = lock->size > 0 ? lock->from + lock->size : UINT64_MAX;
+    c.request.mode = lock->type;
+    c.request.gid = (uint32_t)is_test;
+    c.request.uid = (uint32_t)getpid();
+    int status = pool_ask(f->pool, &c, f->name, e);
+    if (is_test && status == DELTAFS_OK)
+        lock->type = DELTAFS_POOL_UNLOCKED;
+    if (is_test && status == POOL_IS_LOCKED) {
+        const struct pool_attributes *a = &c.answer.attributes;
+        lock->type = a->mode;
+        lock->process = a->uid;
+        lock->from = a->id;
+        lock->size = a->size == UINT64_MAX ? 0 : a->size - a->id;
+        return DELTAFS_OK;
+    }
+    return status == POOL_IS_LOCKED ? error_set(e, DELTAFS_ERR_BUSY, "%s: is locked by another process", f->name)
+                                    : status;
+}
+
+int deltafs_pool_file_lock(deltafs_pool_file *file, const struct deltafs_pool_lock *lock)
+{
+    struct error e = {.status = DELTAFS_OK};
+    struct deltafs_pool_lock l;
+    int status = sized_take(&l, lock, sizeof l, "deltafs_pool_file_lock", &e);
+
+    return error_of_thread(status == DELTAFS_OK ? file_lock(file, &l, 0, &e) : status, &e);
+}
+
+int deltafs_pool_file_find_lock(deltafs_pool_file *file, struct deltafs_pool_lock *lock)
+{
+    struct error e = {.status = DELTAFS_OK};
+    struct deltafs_pool_lock l;
+    int status = sized_take(&l, lock, sizeof l, "deltafs_pool_file_find_lock", &e);
+
+    if (status == DELTAFS_OK)
+        status = file_lock(file, &l, 1, &e);
+    if (status == DELTAFS_OK)
+        status = sized_fill(lock, &l, sizeof l, "deltafs_pool_file_find_lock", &e);
     return error_of_thread(status, &e);
 }
 

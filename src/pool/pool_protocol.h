@@ -58,6 +58,10 @@ enum pool_op {
     POOL_READ,     /* id, offset, size; within a chunk -> bytes */
     POOL_WRITE,    /* id, offset; bytes; within a chunk. POOL_HAS_INODE: grow the file, too */
     POOL_CUT,      /* id, size: remove what is behind that; on this server */
+    POOL_LOCK,     /* id, offset, size: the end; mode: enum pool_lock, gid: whether it is a test, uid: process.
+                      `value` is the client, which its server fills in. -> if it is refused, attributes: id: where
+                      the other's lock begins, size: its end, mode, uid */
+    POOL_LEAVE,    /* `value`: the client, as for a lock: it has no locks any more; its server asks when it is gone */
     POOL_OPS
 };
 
@@ -71,10 +75,13 @@ enum pool_flag {
     POOL_HAS_INODE = 64   /* do what is to be done with the attributes, too, which this server has (unlink: may have) */
 };
 
+enum pool_lock { POOL_UNLOCKED, POOL_SHARED, POOL_EXCLUSIVE };
+
 /* Answers that are no errors of the user. */
 enum pool_again {
     POOL_NEEDS_FOLDER = 1, /* register the server as a member first; `value`: the generation that is over */
-    POOL_HAS_CHANGED = 2   /* begin again */
+    POOL_HAS_CHANGED = 2,  /* begin again */
+    POOL_IS_LOCKED = 3     /* by another client */
 };
 
 struct pool_request {

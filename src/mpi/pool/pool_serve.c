@@ -198,6 +198,7 @@ static int server_loop(struct pool_server *v, struct error *e)
 static void server_end(struct pool_server *v)
 {
     pool_store_destroy(v->service.store);
+    pool_locks_fini(&v->service.locks);
     pool_peers_destroy(v->peers);
     pool_bells_destroy(v->bells);
     pool_door_close(v->door);

@@ -22,6 +22,9 @@ struct pool_guest {
     uint32_t taken;    /* requests so far */
     uint32_t answered; /* as many */
     uint32_t busy;     /* bit for each slot */
+    uint64_t number;   /* of all clients of the pool it has this one */
+    uint8_t *locked;   /* for each server, whether it may have locks of this client; NULL: none has */
+    uint32_t parting;  /* the server that is the next to release them when it is gone */
     struct pool_job job[POOL_SLOTS];
 };
 
@@ -33,6 +36,7 @@ struct pool_door {
     size_t count, capacity;
     size_t most;  /* clients, by memory */
     size_t next;  /* whose turn it is */
+    uint64_t all; /* clients so far */
     int has_gone; /* a client, perhaps */
     int has_to_wake;
     int is_dozing;
@@ -52,6 +56,7 @@ static void guest_destroy(struct pool_guest *g)
     if (g->event != -1)
         close(g->event);
     pool_ring_unmap(g->shared);
+    free(g->locked);
     free(g);
 }
 
@@ -68,7 +73,7 @@ static void door_sweep(struct pool_door *d)
             close(g->socket);
             g->socket = -1;
         }
-        if (g->is_gone && g->busy == 0)
+        if (g->is_gone && g->busy == 0 && !g->locked)
             guest_destroy(g);
         else
             d->guest[left++] = g;
@@ -115,7 +120,9 @@ static struct pool_guest *guest_create(struct pool_door *d, int socket)
 
     if (!g)
         return NULL;
-    *g = (struct pool_guest){.socket = socket, .event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+    *g = (struct pool_guest){.socket = socket,
+                             .event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+                             .number = (uint64_t)d->options.server << 48 | d->all++};
     int is_fine = g->event != -1 && pool_ring_create(&g->shared, &memory, error_ignored()) == DELTAFS_OK &&
                   send_hello(d, socket, memory, g->event) == 0 && door_watch(d, socket, g) == 0 &&
                   door_watch(d, g->event, g) == 0;
@@ -206,13 +213,49 @@ void pool_door_close(struct pool_door *d)
     free(d);
 }
 
+/* Ask one server after the other to release the locks of a client that is gone. */
+static struct pool_job *guest_part(struct pool_door *d, struct pool_guest *g)
+{
+    struct pool_job *job = &g->job[0];
+
+    if (g->busy != 0 || !g->locked)
+        return NULL;
+    while (g->parting < d->options.servers && !g->locked[g->parting])
+        g->parting++;
+    if (g->parting == d->options.servers) {
+        free(g->locked);
+        g->locked = NULL;
+        d->has_gone = 1;
+        return NULL;
+    }
+    *job = (struct pool_job){.guest = g, .bytes = g->shared->buffer[0]};
+    job->request = (struct pool_request){.op = POOL_LEAVE, .server = g->parting++, .value = g->number};
+    g->busy = 1;
+    return job;
+}
+
+/* Locks are those of the client, whatever it says. Returns whether it can be done. */
+static int guest_sign(const struct pool_door *d, struct pool_guest *g, struct pool_request *r)
+{
+    if (r->op != POOL_LOCK && r->op != POOL_LEAVE)
+        return 1;
+    r->value = g->number;
+    if (!g->locked)
+        g->locked = calloc(d->options.servers, 1);
+    if (g->locked && r->server < d->options.servers)
+        g->locked[r->server] = 1;
+    return g->locked != NULL;
+}
+
 /* Take the next request of a client. One that breaks the rules is disconnected. */
 static struct pool_job *guest_next(struct pool_door *d, struct pool_guest *g)
 {
     struct pool_shared *shared = g->shared;
     uint32_t asked = atomic_load_explicit(&shared->asked, memory_order_acquire);
 
-    if (g->is_gone || asked == g->taken)
+    if (g->is_gone)
+        return guest_part(d, g);
+    if (asked == g->taken)
         return NULL;
     uint32_t slot = shared->request[g->taken % POOL_SLOTS];
     if (asked - g->taken > POOL_SLOTS || slot >= POOL_SLOTS || g->busy & 1u << slot) {
@@ -222,7 +265,7 @@ static struct pool_job *guest_next(struct pool_door *d, struct pool_guest *g)
     struct pool_job *job = &g->job[slot];
     *job = (struct pool_job){.guest = g, .slot = slot, .bytes = shared->buffer[slot]};
     memcpy(&job->request, &shared->slot[slot].request, sizeof job->request);
-    if (job->request.bytes > POOL_SLOT_BYTES) {
+    if (job->request.bytes > POOL_SLOT_BYTES || !guest_sign(d, g, &job->request)) {
         g->is_gone = d->has_gone = 1;
         return NULL;
     }
@@ -275,9 +318,11 @@ static int door_is_idle(struct pool_door *d, uint32_t is_asleep)
 {
     for (size_t i = 0; i < d->count; i++)
         atomic_store(&d->guest[i]->shared->is_asleep, is_asleep);
-    for (size_t i = 0; i < d->count; i++)
-        if (!d->guest[i]->is_gone && atomic_load(&d->guest[i]->shared->asked) != d->guest[i]->taken)
+    for (size_t i = 0; i < d->count; i++) {
+        const struct pool_guest *g = d->guest[i];
+        if (g->is_gone ? g->busy == 0 && g->locked : atomic_load(&g->shared->asked) != g->taken)
             return 0;
+    }
     return 1;
 }
 

@@ -464,30 +464,52 @@ static int do_stop(struct service_call *c, struct error *e)
     return DELTAFS_OK;
 }
 
+/* ---- Locks ---- */
+
+static int do_lock(struct service_call *c, struct error *e)
+{
+    const struct pool_request *r = c->r;
+    const struct pool_range range = {.id = r->id,
+                                     .client = r->value,
+                                     .from = r->offset,
+                                     .to = r->size,
+                                     .lock = (enum pool_lock)r->mode,
+                                     .process = r->uid};
+    struct pool_inode inode;
+    int status = inode_find(c, &inode, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    if (range.from >= range.to || r->mode > POOL_EXCLUSIVE)
+        return error_set(e, DELTAFS_ERR_INVALID, "a bad lock");
+    const struct pool_range *other = pool_locks_other(&c->v->locks, &range);
+    if (!other)
+        return r->gid ? DELTAFS_OK : pool_locks_set(&c->v->locks, &range, e);
+    c->answer->attributes = (struct pool_attributes){
+        .id = other->from, .size = other->to, .mode = (uint32_t)other->lock, .uid = other->process};
+    return POOL_IS_LOCKED;
+}
+
+static int do_leave(struct service_call *c, struct error *e)
+{
+    (void)e;
+    pool_locks_leave(&c->v->locks, c->r->value);
+    return DELTAFS_OK;
+}
+
 /* ---- All requests ---- */
 
 static const struct {
     int (*run)(struct service_call *c, struct error *e);
     int has_path;
-} service_ops[POOL_OPS] = {[POOL_STATUS] = {do_status, 0},
-                           [POOL_STOP] = {do_stop, 0},
-                           [POOL_LOOKUP] = {do_lookup, 1},
-                           [POOL_CREATE] = {do_create, 1},
-                           [POOL_LINK] = {do_link, 1},
-                           [POOL_UNLINK] = {do_unlink, 1},
-                           [POOL_REGISTER] = {do_register, 1},
-                           [POOL_MEMBERS] = {do_members, 1},
-                           [POOL_FORGET] = {do_forget, 1},
-                           [POOL_RMDIR] = {do_rmdir, 1},
-                           [POOL_LIST] = {do_list, 1},
-                           [POOL_STAT] = {do_stat, 0},
-                           [POOL_SET] = {do_set, 0},
-                           [POOL_GROW] = {do_grow, 0},
-                           [POOL_TRUNCATE] = {do_truncate, 0},
-                           [POOL_REMOVE] = {do_remove, 0},
-                           [POOL_READ] = {do_read, 0},
-                           [POOL_WRITE] = {do_write, 0},
-                           [POOL_CUT] = {do_cut, 0}};
+} service_ops[POOL_OPS] = {
+    [POOL_STATUS] = {do_status, 0},     [POOL_STOP] = {do_stop, 0},       [POOL_LOOKUP] = {do_lookup, 1},
+    [POOL_CREATE] = {do_create, 1},     [POOL_LINK] = {do_link, 1},       [POOL_UNLINK] = {do_unlink, 1},
+    [POOL_REGISTER] = {do_register, 1}, [POOL_MEMBERS] = {do_members, 1}, [POOL_FORGET] = {do_forget, 1},
+    [POOL_RMDIR] = {do_rmdir, 1},       [POOL_LIST] = {do_list, 1},       [POOL_STAT] = {do_stat, 0},
+    [POOL_SET] = {do_set, 0},           [POOL_GROW] = {do_grow, 0},       [POOL_TRUNCATE] = {do_truncate, 0},
+    [POOL_REMOVE] = {do_remove, 0},     [POOL_READ] = {do_read, 0},       [POOL_WRITE] = {do_write, 0},
+    [POOL_CUT] = {do_cut, 0},           [POOL_LOCK] = {do_lock, 0},       [POOL_LEAVE] = {do_leave, 0}};
 
 /* Copy the path, and the name of a list. */
 static int take_path(struct service_call *c, char name[POOL_NAME_MAX + 1], struct error *e)

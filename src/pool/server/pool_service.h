@@ -2,11 +2,12 @@
 #ifndef DELTAFS_POOL_SERVICE_H
 #define DELTAFS_POOL_SERVICE_H
 
-#include "pool/pool_protocol.h"
+#include "pool/server/pool_locks.h"
 #include "pool/store/pool_store.h"
 
 struct pool_service {
     struct pool_store *store;
+    struct pool_locks locks;
     uint32_t server, servers;
     uint64_t operations, clients;
     int is_stopping;
