@@ -267,6 +267,9 @@ static int fcntl_inside(struct file *f, int fd, int command, void *argument)
     case F_GETLK:
     case F_SETLK:
     case F_SETLKW:
+        result =
+            posix_result(f->mount->kind == MOUNT_POOL ? pooled_lock(f, fd, command, argument) : file_refuse_lock(f));
+        break;
     case F_OFD_GETLK:
     case F_OFD_SETLK:
     case F_OFD_SETLKW:

@@ -113,7 +113,11 @@ CALL int lockf(int fd, int command, off_t size)
 {
     posix_begin();
     struct file *f = file_get(fd);
-    int result = f ? posix_result(file_refuse_lock(f)) : next.lockf(fd, command, size);
+    int result;
+
+    if (!f)
+        return next.lockf(fd, command, size);
+    result = posix_result(f->mount->kind == MOUNT_POOL ? pooled_lockf(f, fd, command, size) : file_refuse_lock(f));
     file_put(f);
     return result;
 }

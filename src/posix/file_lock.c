@@ -6,6 +6,7 @@
 #include "posix/internal.h"
 #include "posix/locks.h"
 #include "posix/next.h"
+#include "posix/pooled.h"
 #include "posix/posix_tree.h"
 
 /* Whether there are locks: nothing else is changed by two. */
@@ -138,13 +139,16 @@ int file_lock(struct file *f, int fd, int operation)
         return EINVAL;
     if (f->flags & O_PATH)
         return EBADF;
-    if (!has_locks(f))
+    int is_pool = f->mount->kind == MOUNT_POOL;
+    if (!is_pool && !has_locks(f))
         return 0;
     if (f->is_inherited && f->lock_fd < 0) {
-        posix_say("%s%s: flock does not work for a descriptor that was inherited from a program without DeltaFS",
-                  f->mount->point, f->path);
+        posix_say("%s%s: flock does not work for a descriptor that was inherited %s", f->mount->point, f->path,
+                  is_pool ? "from another program" : "from a program without DeltaFS");
         return ENOLCK;
     }
+    if (is_pool)
+        return pooled_flock(f, fd, type, operation & LOCK_NB);
     int error = prepare(f, fd, type);
     if (error != 0)
         return error;

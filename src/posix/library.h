@@ -60,6 +60,8 @@
     X(deltafs_options_set)                                                                                             \
     X(deltafs_pool_file_close)                                                                                         \
     X(deltafs_pool_file_extend)                                                                                        \
+    X(deltafs_pool_file_find_lock)                                                                                     \
+    X(deltafs_pool_file_lock)                                                                                          \
     X(deltafs_pool_file_open)                                                                                          \
     X(deltafs_pool_file_read)                                                                                          \
     X(deltafs_pool_file_stat)                                                                                          \
@@ -150,6 +152,8 @@ int library_is_caller(const void *from);
 #define deltafs_options_set(...)              library()->deltafs_options_set(__VA_ARGS__)
 #define deltafs_pool_file_close(...)          library()->deltafs_pool_file_close(__VA_ARGS__)
 #define deltafs_pool_file_extend(...)         library()->deltafs_pool_file_extend(__VA_ARGS__)
+#define deltafs_pool_file_find_lock(...)      library()->deltafs_pool_file_find_lock(__VA_ARGS__)
+#define deltafs_pool_file_lock(...)           library()->deltafs_pool_file_lock(__VA_ARGS__)
 #define deltafs_pool_file_open(...)           library()->deltafs_pool_file_open(__VA_ARGS__)
 #define deltafs_pool_file_read(...)           library()->deltafs_pool_file_read(__VA_ARGS__)
 #define deltafs_pool_file_stat(...)           library()->deltafs_pool_file_stat(__VA_ARGS__)

@@ -6,6 +6,7 @@
 #ifndef DELTAFS_POSIX_POOLED_H
 #define DELTAFS_POSIX_POOLED_H
 
+#include <fcntl.h>
 #include <sys/statfs.h>
 #include "posix/file.h"
 
@@ -43,6 +44,14 @@ int pooled_extend(struct file *f, int fd, uint64_t size);
 int pooled_publish(struct file *f, int fd, struct span *unseen);
 int pooled_close(struct file *f, int fd);
 void pooled_release(struct file *f);
+
+/* Locks of parts of files, by the commands of fcntl(2) and of lockf(3). */
+int pooled_lock(struct file *f, int fd, int command, struct flock *l);
+int pooled_lockf(struct file *f, int fd, int command, off_t size);
+/* A lock of the whole file: as on NFS it is one of the process, too. */
+int pooled_flock(struct file *f, int fd, short type, int is_at_once);
+/* A descriptor is closed: as POSIX has it, the process has no lock of the file any more. */
+void pooled_unlock(struct file *f);
 
 /* Before a fork: no other thread makes a call until it is over. */
 void pooled_hold(struct pooled *p);

@@ -14,7 +14,7 @@
 
 /* Begin to use it; one that was inherited is opened by its path. The handle is that of the process that was forked,
  * too: it is only a number. */
-static int begin(struct file *f, deltafs_pool_file **out)
+int pooled_file_begin(struct file *f, deltafs_pool_file **out)
 {
     deltafs_pool *pool;
     int error = pooled_begin(f->mount, &pool);
@@ -26,8 +26,7 @@ static int begin(struct file *f, deltafs_pool_file **out)
     return status == DELTAFS_OK ? 0 : pooled_end(f->mount, status);
 }
 
-/* A file that was removed while it is open is lost. */
-static int end(struct file *f, int status)
+int pooled_file_end(struct file *f, int status)
 {
     int error = pooled_end(f->mount, status);
 
@@ -39,10 +38,10 @@ int pooled_stat_open(struct file *f, struct stat *out)
     struct deltafs_pool_stat s = {.struct_size = sizeof s};
     deltafs_pool_file *h;
     int has_state = f->kind == FILE_TREE && !(f->flags & O_PATH) && !f->is_removed;
-    int error = has_state ? begin(f, &h) : -1;
+    int error = has_state ? pooled_file_begin(f, &h) : -1;
 
     if (error == 0)
-        error = end(f, deltafs_pool_file_stat(h, &s));
+        error = pooled_file_end(f, deltafs_pool_file_stat(h, &s));
     if (error == 0)
         pooled_fill_stat(f->mount, &s, &f->st);
     *out = f->st;
@@ -62,10 +61,10 @@ int pooled_take_size(struct file *f, int fd)
 int pooled_cut(struct file *f, int fd, uint64_t size)
 {
     deltafs_pool_file *h;
-    int error = f->is_removed ? 0 : begin(f, &h);
+    int error = f->is_removed ? 0 : pooled_file_begin(f, &h);
 
     if (error == 0 && !f->is_removed)
-        error = end(f, deltafs_pool_file_truncate(h, size));
+        error = pooled_file_end(f, deltafs_pool_file_truncate(h, size));
     if (error == 0 && next.ftruncate(fd, (off_t)size) != 0)
         error = errno;
     if (error == 0)
@@ -76,10 +75,10 @@ int pooled_cut(struct file *f, int fd, uint64_t size)
 int pooled_extend(struct file *f, int fd, uint64_t size)
 {
     deltafs_pool_file *h;
-    int error = f->is_removed ? 0 : begin(f, &h);
+    int error = f->is_removed ? 0 : pooled_file_begin(f, &h);
 
     if (error == 0 && !f->is_removed)
-        error = end(f, deltafs_pool_file_extend(h, size));
+        error = pooled_file_end(f, deltafs_pool_file_extend(h, size));
     if (error == 0 && next.ftruncate(fd, (off_t)size) != 0)
         error = errno;
     return error;
@@ -95,9 +94,9 @@ int pooled_is_direct(const struct file *f)
 int pooled_read_bytes(struct file *f, void *bytes, size_t size, uint64_t at, size_t *got)
 {
     deltafs_pool_file *h;
-    int error = begin(f, &h);
+    int error = pooled_file_begin(f, &h);
 
-    return error == 0 ? end(f, deltafs_pool_file_read(h, at, bytes, size, got)) : error;
+    return error == 0 ? pooled_file_end(f, deltafs_pool_file_read(h, at, bytes, size, got)) : error;
 }
 
 #define AT_OFFSET ((off_t)-1)
@@ -118,9 +117,9 @@ ssize_t pooled_read(struct file *f, int fd, void *bytes, size_t size, off_t at)
 static int write_bytes(struct file *f, const void *bytes, size_t size, uint64_t at)
 {
     deltafs_pool_file *h;
-    int error = begin(f, &h);
+    int error = pooled_file_begin(f, &h);
 
-    return error == 0 ? end(f, deltafs_pool_file_write(h, at, bytes, size)) : error;
+    return error == 0 ? pooled_file_end(f, deltafs_pool_file_write(h, at, bytes, size)) : error;
 }
 
 /* Where the next bytes go. */
@@ -200,6 +199,7 @@ int pooled_close(struct file *f, int fd)
 {
     pthread_mutex_lock(&f->lock);
     int error = file_publish(f, fd);
+    pooled_unlock(f);
     pthread_mutex_unlock(&f->lock);
     return error;
 }

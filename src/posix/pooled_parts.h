@@ -7,7 +7,12 @@
 struct pooled {
     pthread_mutex_t lock;
     deltafs_pool *pool; /* NULL: it is not open */
+    int has_locks;      /* this process has locked a part of a file */
 };
+
+/* The open file. pooled_file_end says that a file that was removed is lost. */
+int pooled_file_begin(struct file *f, deltafs_pool_file **out);
+int pooled_file_end(struct file *f, int status);
 
 /* Begin to use the handle, and end it with the status of the call. Return error numbers. */
 int pooled_begin(const struct mount *m, deltafs_pool **out);
