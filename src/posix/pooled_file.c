@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include "posix/locks.h"
 #include "posix/mark.h"
 #include "posix/next.h"
 #include "posix/pooled_parts.h"
@@ -197,10 +198,10 @@ int pooled_publish(struct file *f, int fd, struct span *unseen)
 
 int pooled_close(struct file *f, int fd)
 {
-    pthread_mutex_lock(&f->lock);
+    lock_take(&f->lock);
     int error = file_publish(f, fd);
     pooled_unlock(f);
-    pthread_mutex_unlock(&f->lock);
+    lock_give(&f->lock);
     return error;
 }
 

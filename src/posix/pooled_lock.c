@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
+#include "posix/locks.h"
 #include "posix/next.h"
 #include "posix/pooled_parts.h"
 #include "posix/posix_tree.h"
@@ -67,7 +68,7 @@ static int set(struct file *f, int fd, const struct deltafs_pool_lock *lock)
 {
     deltafs_pool_file *h;
 
-    pthread_mutex_lock(&f->lock);
+    lock_take(&f->lock);
     int error = file_publish(f, fd);
     if (error == 0)
         error = pooled_file_begin(f, &h);
@@ -75,7 +76,7 @@ static int set(struct file *f, int fd, const struct deltafs_pool_lock *lock)
         f->mount->pooled->has_locks |= lock->type != DELTAFS_POOL_UNLOCKED;
         error = pooled_file_end(f, deltafs_pool_file_lock(h, lock));
     }
-    pthread_mutex_unlock(&f->lock);
+    lock_give(&f->lock);
     return error == EBUSY ? EAGAIN : error == ENOSPC ? ENOLCK : error;
 }
 

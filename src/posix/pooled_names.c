@@ -25,12 +25,12 @@ int pooled_begin(const struct mount *m, deltafs_pool **out)
 {
     struct pooled *p = m->pooled;
 
-    if (pthread_mutex_lock(&p->lock) != 0)
+    if (lock_try(&p->lock) != 0)
         return EDEADLK;
     int error = p->pool ? 0 : pooled_error(deltafs_pool_open(m->target, &p->pool));
     *out = p->pool;
     if (error != 0)
-        pthread_mutex_unlock(&p->lock);
+        lock_give(&p->lock);
     return error == ENOENT ? EIO : error;
 }
 
@@ -38,7 +38,7 @@ int pooled_end(const struct mount *m, int status)
 {
     int error = pooled_error(status);
 
-    pthread_mutex_unlock(&m->pooled->lock);
+    lock_give(&m->pooled->lock);
     return error;
 }
 
@@ -53,7 +53,7 @@ int pooled_error(int status)
 
 void pooled_hold(struct pooled *p)
 {
-    pthread_mutex_lock(&p->lock);
+    lock_take(&p->lock);
 }
 
 void pooled_let_go(struct pooled *p, int is_child)
@@ -174,9 +174,9 @@ static int load_open(struct file *f, int fd, void *stat)
 
     if (!is_file(f, stat) || f->flags & O_PATH)
         return 0;
-    pthread_mutex_lock(&f->lock);
+    lock_take(&f->lock);
     error = file_load(f, fd);
-    pthread_mutex_unlock(&f->lock);
+    lock_give(&f->lock);
     return error;
 }
 
