@@ -33,8 +33,8 @@ const char *run_parse_particles(const char *text, void *run);
 const char *run_parse_pool(const char *text, void *run); /* POINT */
 /* Make all targets absolute, and check them. */
 int run_prepare_mounts(struct run *r);
-/* Create the namespaces that do not exist, with the options of the environment; check directories of particles, and that
- * the pools are there. */
+/* Create the namespaces that do not exist, with the options of the environment; check directories of particles, and
+ * that the pools are there. */
 int run_create_namespaces(const struct run *r, const deltafs_options *options);
 
 /* ---- The environment of the program ---- */
