@@ -21,10 +21,12 @@
 
 /* ---- Begin and end ---- */
 
-static pid_t process; /* this one, unless it was begun without the C library; 0: it has only begun */
+static pid_t process;                /* this one, unless it was begun without the C library; 0: it has only begun */
+static _Thread_local int is_in_call; /* a handler forks in the middle of a call */
 
 static void before_fork(void)
 {
+    is_in_call = lock_is_held();
     file_locks_share();
     trees_before_fork();
     particles_before_fork();
@@ -44,7 +46,8 @@ static void after_fork_in_child(void)
 {
     files_release_table(1);
     locks_release(1);
-    process = getpid();
+    if (!is_in_call) /* its parent may have a file's lock, and wait for it */
+        process = getpid();
     job_forget();
     particles_after_fork(1);
     trees_after_fork(1);

@@ -59,6 +59,14 @@ void lock_give(pthread_mutex_t *l)
         h->lock = NULL;
 }
 
+int lock_is_held(void)
+{
+    for (size_t i = 0; i < HELD_MAX; i++)
+        if (held[i].lock)
+            return 1;
+    return 0;
+}
+
 void lock_release(pthread_mutex_t *l, int is_child)
 {
     struct held *h = find(l);

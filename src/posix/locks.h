@@ -14,6 +14,8 @@ int lock_try(pthread_mutex_t *l);
 void lock_take(pthread_mutex_t *l);
 /* Unlock; what a handler did not get stays with the call that it has interrupted. */
 void lock_give(pthread_mutex_t *l);
+/* Whether this thread has one: a handler asks whether it has interrupted a call. */
+int lock_is_held(void);
 /* Unlock what was locked before a fork. The child has no threads that wait for it, and the thread that it has is not
  * the owner of its parent's locks. */
 void lock_release(pthread_mutex_t *l, int is_child);
