@@ -303,7 +303,7 @@ static int split(const char *from, size_t size)
     return error;
 }
 
-/* Mappings of which only a part lies in a range: they end before it, or begin behind it. */
+/* Mappings that lie in a range only in part: they end before it, or begin behind it. */
 static void trim(char *from, size_t size)
 {
     lock_take(&mappings.lock);

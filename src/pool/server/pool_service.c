@@ -31,7 +31,7 @@ static int64_t now(void)
 
 /* ---- Folders ---- */
 
-/* The folder of this path, of which this server has the name. */
+/* The folder of this path, whose name this server has. */
 static int folder_find(struct service_call *c, const char *path, size_t n, struct pool_inode *inode, struct error *e)
 {
     struct pool_name name;
