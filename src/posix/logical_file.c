@@ -223,10 +223,5 @@ int logical_open(const char *path, int flags, int *fd)
         error = file_set(f, *fd);
     if (error != 0)
         end_reading(f);
-    if (error == 0 && *fd <= STDERR_FILENO && (error = mark_begin(f, *fd)) != 0)
-        file_forget(*fd);
-    file_put(f);
-    if (error != 0 && *fd >= 0)
-        next.close(*fd);
-    return error;
+    return file_end_open(f, *fd, error);
 }

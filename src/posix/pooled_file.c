@@ -251,10 +251,5 @@ int pooled_open(struct mount *m, const char *path, int flags, mode_t mode, int *
         error = flags & (O_PATH | O_DIRECTORY) ? open_other(f) : open_bytes(f, *fd, mode);
     if (error == 0)
         error = file_set(f, *fd);
-    if (error == 0 && *fd <= STDERR_FILENO && (error = mark_begin(f, *fd)) != 0)
-        file_forget(*fd);
-    file_put(f);
-    if (error != 0 && *fd >= 0)
-        next.close(*fd);
-    return error;
+    return file_end_open(f, *fd, error);
 }

@@ -167,6 +167,16 @@ static int open_once(struct file *f, mode_t mode, int is_change, int *fd)
                                                                       : open_bytes(f, ns, mode & ~current_umask(), fd));
 }
 
+int file_end_open(struct file *f, int fd, int error)
+{
+    if (error == 0 && fd <= STDERR_FILENO && (error = mark_begin(f, fd)) != 0)
+        file_forget(fd);
+    file_put(f);
+    if (error != 0 && fd >= 0)
+        next.close(fd);
+    return error;
+}
+
 int tree_open(struct mount *m, const char *path, int flags, mode_t mode, int *fd)
 {
     struct file *f;
@@ -194,10 +204,5 @@ int tree_open(struct mount *m, const char *path, int flags, mode_t mode, int *fd
         error = file_set(f, *fd);
     if (error != 0)
         close_file(f, *fd);
-    if (error == 0 && *fd <= STDERR_FILENO && (error = mark_begin(f, *fd)) != 0)
-        file_forget(*fd);
-    file_put(f);
-    if (error != 0 && *fd >= 0)
-        next.close(*fd);
-    return error;
+    return file_end_open(f, *fd, error);
 }

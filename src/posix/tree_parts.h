@@ -50,4 +50,8 @@ int file_make_descriptor(struct file *f, int *fd);
 /* Whether a file has something to publish. */
 int file_has_changes(struct file *f, int fd);
 
+/* The end of a call that opens a file, which has its descriptor if `error` is 0: that of a standard stream is shared.
+ * After an error, close the descriptor. Takes a user of the file; returns the error. */
+int file_end_open(struct file *f, int fd, int error);
+
 #endif
