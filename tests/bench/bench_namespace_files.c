@@ -36,6 +36,7 @@ struct task {
     const char *folder;
     size_t n;
     int is_ours, is_synced;
+    int has_stat; /* a list: get the attributes, too; ours has them anyway */
 };
 
 enum place { WARM, COLD };
@@ -171,10 +172,13 @@ static void list_theirs(const struct task *t)
 {
     char path[256];
     DIR *d = open_folder(path, t, t->folder);
+    const char *name;
+    struct stat st;
     size_t n = 0;
 
-    while (next_entry(d))
-        n++;
+    for (; (name = next_entry(d)) != NULL; n++)
+        if (t->has_stat)
+            must_system(fstatat(dirfd(d), name, &st, AT_SYMLINK_NOFOLLOW) == 0, name);
     if (n != t->n)
         bench_die("%s: %zu of %zu entries are listed", path, n, t->n);
     closedir(d);
@@ -373,8 +377,15 @@ static void compact(const char *path)
     must(deltafs_namespace_compact(path, NULL));
 }
 
+static void peer_rows(struct table *t, const char *label, const struct times *times, size_t sides)
+{
+    for (size_t k = 1; k < sides; k++)
+        time_rows(t, label, &times[0], k == 1 ? set.name : "XFS", &times[k], 1);
+}
+
 static void list_rows(struct table *t, const struct task *task, size_t sides, const char *how)
 {
+    struct task with_stat[3];
     struct times times[3];
     char label[256];
 
@@ -383,10 +394,14 @@ static void list_rows(struct table *t, const struct task *task, size_t sides, co
             printf("cold: not measured, for dropping caches takes root\n");
             continue;
         }
-        bench_text(label, "%s, %s", how, from == COLD ? "cold" : "warm");
-        for (size_t k = 1; k < sides; k++)
-            time_rows(t, label, &times[0], k == 1 ? set.name : "XFS", &times[k], 1);
+        peer_rows(t, bench_text(label, "%s, %s", how, from == COLD ? "cold" : "warm"), times, sides);
     }
+    for (size_t k = 0; k < sides; k++) {
+        with_stat[k] = task[k];
+        with_stat[k].has_stat = 1;
+    }
+    run_all(with_stat, sides, "listing a folder with attributes", list_body, WARM, times);
+    peer_rows(t, bench_text(label, "%s, and stat, warm", how), times, sides);
 }
 
 static void memory_rows(struct table *t, const struct task *task)
