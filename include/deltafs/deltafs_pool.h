@@ -14,7 +14,7 @@
  * Differences from POSIX
  *  - The mode is stored and shown, but not enforced: only the user who has started the servers can connect. The mode of
  *    a call is stored as it is, without the umask.
- *  - A folder cannot be renamed.
+ *  - A folder is not renamed at once: deltafs_pool_rename.
  *  - Creating or removing an entry does not change the times of its folder. Reading does not change the access time.
  *  - A file that is removed is gone, even if it is open: calls return DELTAFS_ERR_NOT_FOUND.
  *  - If one process writes to a file while another truncates it, what was written may be lost. If two processes write
@@ -73,7 +73,7 @@ DELTAFS_API int deltafs_pool_stop(deltafs_pool *pool);
 
 struct deltafs_pool_stat {
     size_t struct_size;          /* see convention 7 of deltafs.h */
-    uint64_t inode;              /* a number for the entry, as st_ino; it stays when the entry is renamed */
+    uint64_t inode;              /* a number for the entry, as st_ino; that of a file stays when it is renamed */
     uint32_t mode;               /* as st_mode: S_IFREG or S_IFDIR, and the permissions */
     uint32_t uid, gid;           /* of the owner */
     uint64_t size;               /* of a file; 0 for a folder */
@@ -115,8 +115,15 @@ DELTAFS_API int deltafs_pool_unlink(deltafs_pool *pool, const char *path);
 /* Remove a folder. DELTAFS_ERR_NOT_EMPTY: something is in it. DELTAFS_ERR_BUSY (EBUSY): it is the root. */
 DELTAFS_API int deltafs_pool_rmdir(deltafs_pool *pool, const char *path);
 
-/* Rename a file; a file at `to` is replaced. If the process is killed meanwhile, the file may have both names.
- * DELTAFS_ERR_FOLDER: `to` is a folder; DELTAFS_ERR_INVALID: `from` is one. */
+/* Rename a file, or a folder with all that is in it. As rename(2): `to` is replaced if both are folders and `to` is
+ * empty, or if neither is a folder. DELTAFS_ERR_NOT_EMPTY; DELTAFS_ERR_FOLDER: only `to` is a folder;
+ * DELTAFS_ERR_NOT_FOLDER: only `from` is one; DELTAFS_ERR_INVALID (EINVAL): `to` is within `from`; DELTAFS_ERR_BUSY
+ * (EBUSY): one is the root.
+ *
+ * A folder is not renamed at once: entry after entry gets its new name, which takes two requests for each, and no bytes
+ * are copied. If the process is killed meanwhile, or there is an error, each entry has its old name, its new one, or
+ * both, and nothing is lost. The same call goes on then, although `to` is not empty; with the paths exchanged, it goes
+ * back. Do one of these before anything is removed: a file that has both names is gone if one is removed. */
 DELTAFS_API int deltafs_pool_rename(deltafs_pool *pool, const char *from, const char *to);
 
 /* ---- Folders ---- */

@@ -7,6 +7,8 @@
 #include "pool/pool_link.h"
 #include "pool/pool_path.h"
 
+#define POOL_TRIES 64 /* of a sequence that another process disturbs */
+
 struct deltafs_pool {
     struct pool_link link;
 };
@@ -39,6 +41,9 @@ int pool_refuse(int status, const char *name, struct error *e);
 /* Create or link an entry: as pool_ask, but this server becomes a member of the folder first, if it is none. */
 int pool_ask_in_folder(struct deltafs_pool *p, const struct pool_place *place, struct pool_call *c, struct error *e);
 
+/* Another process has disturbed it so often. */
+int pool_too_many_tries(const char *name, struct error *e);
+
 /* Attributes of the entry with this name, or number. */
 int pool_look(struct deltafs_pool *p, const struct pool_place *place, struct pool_attributes *out, struct error *e);
 int pool_look_id(struct deltafs_pool *p, uint64_t id, const char *name, struct pool_attributes *out, struct error *e);
@@ -48,5 +53,13 @@ int pool_stat_of(const struct pool_attributes *a, struct deltafs_pool_stat *out,
  * done so. */
 int pool_cut(struct deltafs_pool *p, uint64_t id, uint64_t size, uint64_t before, const char *name, struct error *e);
 int pool_truncate(struct deltafs_pool *p, uint64_t id, uint64_t size, const char *name, struct error *e);
+
+/* Remove a file that has no name any more. That it is gone already is fine. */
+int pool_remove_inode(struct deltafs_pool *p, uint64_t id, const char *name, struct error *e);
+int pool_rmdir(struct deltafs_pool *p, const struct pool_place *place, struct error *e);
+
+/* As in deltafs_pool.h. */
+int pool_list_open(struct deltafs_pool *p, const struct pool_place *place, deltafs_pool_list **out, struct error *e);
+int pool_list_next(deltafs_pool_list *l, const struct deltafs_pool_entry **entry, struct error *e);
 
 #endif

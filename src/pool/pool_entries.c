@@ -5,9 +5,7 @@
 #include "base/sized.h"
 #include "pool/pool_client.h"
 
-#define TRIES 64 /* of a sequence that another process disturbs */
-
-static int too_many_tries(const char *name, struct error *e)
+int pool_too_many_tries(const char *name, struct error *e)
 {
     return error_set(e, DELTAFS_ERR_IO, "%s: other processes create and remove the folder all the time", name);
 }
@@ -18,8 +16,8 @@ int pool_ask_in_folder(struct deltafs_pool *p, const struct pool_place *place, s
     int status = pool_ask(p, c, place->path, e);
 
     for (int i = 0; status == POOL_NEEDS_FOLDER; i++) {
-        if (i == TRIES)
-            return too_many_tries(place->path, e);
+        if (i == POOL_TRIES)
+            return pool_too_many_tries(place->path, e);
         pool_place_parent(p, place, &parent);
         struct pool_call r = pool_call_at(POOL_REGISTER, &parent);
         r.request.value = place->owner;
@@ -66,7 +64,7 @@ int pool_stat_of(const struct pool_attributes *a, struct deltafs_pool_stat *out,
                                           .mode = a->mode,
                                           .uid = a->uid,
                                           .gid = a->gid,
-                                          .size = a->size,
+                                          .size = S_ISDIR(a->mode) ? 0 : a->size,
                                           .mtime = a->mtime,
                                           .atime = a->atime,
                                           .ctime = a->ctime};
@@ -159,8 +157,7 @@ int pool_cut(struct deltafs_pool *p, uint64_t id, uint64_t size, uint64_t before
     return status == DELTAFS_OK ? status : error_set(e, status, "%s: %s", name, e->text);
 }
 
-/* Remove a file that has no name any more. That it is gone already is fine. */
-static int remove_inode(struct deltafs_pool *p, uint64_t id, const char *name, struct error *e)
+int pool_remove_inode(struct deltafs_pool *p, uint64_t id, const char *name, struct error *e)
 {
     struct pool_call c = pool_call_id(POOL_REMOVE, id);
     int status = pool_ask(p, &c, name, e);
@@ -183,7 +180,7 @@ int deltafs_pool_unlink(deltafs_pool *pool, const char *path)
         status = pool_ask(pool, &c, place.path, &e);
         if (status == DELTAFS_OK)
             status = c.answer.value ? pool_cut(pool, a->id, 0, a->size, place.path, &e)
-                                    : remove_inode(pool, a->id, place.path, &e);
+                                    : pool_remove_inode(pool, a->id, place.path, &e);
     }
     return error_of_thread(status, &e);
 }
@@ -221,10 +218,10 @@ static int forget(struct deltafs_pool *p, const struct pool_place *place, const 
             calls[n].request.generation = folder->attributes.generation;
         }
         status = pool_link_calls(&p->link, calls, n, e);
-        for (size_t i = 0; i < n && status == DELTAFS_OK; i++)
+        for (size_t i = 0; i < n && status == DELTAFS_OK; i++) {
             status = calls[i].answer.status;
-        if (status < 0 && e->status == DELTAFS_OK)
-            pool_refuse(status, place->path, e);
+            status = status < 0 ? pool_refuse(status, place->path, e) : status;
+        }
     }
     return status;
 }
@@ -258,64 +255,26 @@ static int rmdir_try(struct deltafs_pool *p, const struct pool_place *place, str
     return pool_ask(p, &end, place->path, e);
 }
 
+int pool_rmdir(struct deltafs_pool *p, const struct pool_place *place, struct error *e)
+{
+    int status = POOL_HAS_CHANGED;
+
+    if (place->n == 1)
+        return pool_refuse(DELTAFS_ERR_BUSY, place->path, e);
+    if (p->link.servers == 1) {
+        struct pool_call c = pool_call_at(POOL_RMDIR, place);
+        return pool_ask(p, &c, place->path, e);
+    }
+    for (int i = 0; i < POOL_TRIES && status == POOL_HAS_CHANGED; i++)
+        status = rmdir_try(p, place, e);
+    return status == POOL_HAS_CHANGED ? pool_too_many_tries(place->path, e) : status;
+}
+
 int deltafs_pool_rmdir(deltafs_pool *pool, const char *path)
 {
     struct error e = {.status = DELTAFS_OK};
     struct pool_place place;
-    int status = pool_place_set(pool, &place, path, &e), i = 0;
+    int status = pool_place_set(pool, &place, path, &e);
 
-    if (status == DELTAFS_OK && place.n == 1)
-        status = pool_refuse(DELTAFS_ERR_BUSY, path, &e);
-    if (status == DELTAFS_OK && pool->link.servers == 1) {
-        struct pool_call c = pool_call_at(POOL_RMDIR, &place);
-        return error_of_thread(pool_ask(pool, &c, place.path, &e), &e);
-    }
-    if (status == DELTAFS_OK)
-        while ((status = rmdir_try(pool, &place, &e)) == POOL_HAS_CHANGED)
-            if (i++ == TRIES)
-                status = too_many_tries(place.path, &e);
-    return error_of_thread(status, &e);
-}
-
-/* ---- Renaming ---- */
-
-/* The file gets its new name, and then loses the old one. */
-static int rename_file(struct deltafs_pool *p, const struct pool_place *from, const struct pool_place *to,
-                       struct error *e)
-{
-    struct pool_call look = pool_call_at(POOL_LOOKUP, from);
-    int status = pool_ask(p, &look, from->path, e);
-    uint64_t id = look.answer.attributes.id;
-
-    if (status != DELTAFS_OK || (from->n == to->n && memcmp(from->path, to->path, from->n) == 0))
-        return status;
-    if (S_ISDIR(look.answer.attributes.mode))
-        return error_set(e, DELTAFS_ERR_INVALID, "%s: is a folder; folders of a pool cannot be renamed", from->path);
-    struct pool_call link = pool_call_at(POOL_LINK, to);
-    link.request.id = id;
-    link.request.mode = S_IFREG;
-    status = pool_ask_in_folder(p, to, &link, e);
-    if (status != DELTAFS_OK)
-        return status;
-    struct pool_call unlink = pool_call_at(POOL_UNLINK, from);
-    unlink.request.id = id;
-    status = pool_ask(p, &unlink, from->path, e);
-    uint64_t old = link.answer.attributes.id;
-    /* Another process has renamed or removed it meanwhile. */
-    if (status == DELTAFS_ERR_NOT_FOUND || status == POOL_HAS_CHANGED)
-        status = DELTAFS_OK;
-    return status == DELTAFS_OK && old != 0 && old != id ? remove_inode(p, old, to->path, e) : status;
-}
-
-int deltafs_pool_rename(deltafs_pool *pool, const char *from, const char *to)
-{
-    struct error e = {.status = DELTAFS_OK};
-    struct pool_place a, b;
-    int status = pool_place_set(pool, &a, from, &e);
-
-    if (status == DELTAFS_OK)
-        status = pool_place_set(pool, &b, to, &e);
-    if (status == DELTAFS_OK)
-        status = rename_file(pool, &a, &b, &e);
-    return error_of_thread(status, &e);
+    return error_of_thread(status == DELTAFS_OK ? pool_rmdir(pool, &place, &e) : status, &e);
 }

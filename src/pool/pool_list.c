@@ -61,46 +61,59 @@ static int list_read(struct deltafs_pool_list *l, struct error *e)
     return status;
 }
 
-int deltafs_pool_list_open(deltafs_pool *pool, const char *path, deltafs_pool_list **out)
+int pool_list_open(struct deltafs_pool *p, const struct pool_place *place, deltafs_pool_list **out, struct error *e)
 {
-    struct error e = {.status = DELTAFS_OK};
     struct deltafs_pool_list *l = calloc(1, sizeof *l);
 
     if (!l)
-        return error_of_thread(error_no_memory(&e, sizeof *l, "a list"), &e);
-    l->pool = pool;
-    int status = pool_place_set(pool, &l->place, path, &e);
-    if (status == DELTAFS_OK)
-        status = list_members(l, &e);
+        return error_no_memory(e, sizeof *l, "a list");
+    l->pool = p;
+    l->place = *place;
+    int status = list_members(l, e);
     if (status == DELTAFS_OK)
         *out = l;
     else
         deltafs_pool_list_close(l);
-    return error_of_thread(status, &e);
+    return status;
+}
+
+int deltafs_pool_list_open(deltafs_pool *pool, const char *path, deltafs_pool_list **out)
+{
+    struct error e = {.status = DELTAFS_OK};
+    struct pool_place place;
+    int status = pool_place_set(pool, &place, path, &e);
+
+    return error_of_thread(status == DELTAFS_OK ? pool_list_open(pool, &place, out, &e) : status, &e);
+}
+
+int pool_list_next(deltafs_pool_list *l, const struct deltafs_pool_entry **entry, struct error *e)
+{
+    struct pool_entry next = {.id = 0};
+    int status = DELTAFS_OK;
+
+    while (status == DELTAFS_OK && l->at == l->used && l->next < l->count)
+        status = list_read(l, e);
+    if (status != DELTAFS_OK)
+        return status;
+    *entry = NULL;
+    if (l->at == l->used)
+        return DELTAFS_OK;
+    memcpy(&next, l->part + l->at, sizeof next);
+    if (next.length > POOL_NAME_MAX || POOL_ENTRY_BYTES(next.length) > l->used - l->at)
+        return error_set(e, DELTAFS_ERR_IO, "%s: a server sent a bad list", l->place.path);
+    memcpy(l->name, l->part + l->at + sizeof next, next.length);
+    l->name[next.length] = '\0';
+    l->at += POOL_ENTRY_BYTES(next.length);
+    l->entry = (struct deltafs_pool_entry){.name = l->name, .inode = next.id, .mode = next.mode};
+    *entry = &l->entry;
+    return DELTAFS_OK;
 }
 
 int deltafs_pool_list_next(deltafs_pool_list *list, const struct deltafs_pool_entry **entry)
 {
     struct error e = {.status = DELTAFS_OK};
-    struct pool_entry next = {.id = 0};
-    int status = DELTAFS_OK;
 
-    while (status == DELTAFS_OK && list->at == list->used && list->next < list->count)
-        status = list_read(list, &e);
-    if (status != DELTAFS_OK)
-        return error_of_thread(status, &e);
-    *entry = NULL;
-    if (list->at == list->used)
-        return DELTAFS_OK;
-    memcpy(&next, list->part + list->at, sizeof next);
-    if (next.length > POOL_NAME_MAX || POOL_ENTRY_BYTES(next.length) > list->used - list->at)
-        return error_of_thread(error_set(&e, DELTAFS_ERR_IO, "%s: a server sent a bad list", list->place.path), &e);
-    memcpy(list->name, list->part + list->at + sizeof next, next.length);
-    list->name[next.length] = '\0';
-    list->at += POOL_ENTRY_BYTES(next.length);
-    list->entry = (struct deltafs_pool_entry){.name = list->name, .inode = next.id, .mode = next.mode};
-    *entry = &list->entry;
-    return DELTAFS_OK;
+    return error_of_thread(pool_list_next(list, entry, &e), &e);
 }
 
 int deltafs_pool_list_close(deltafs_pool_list *list)

@@ -42,7 +42,8 @@ enum pool_op {
     POOL_STATUS,   /* -> struct pool_status */
     POOL_STOP,     /* end */
     POOL_LOOKUP,   /* path -> attributes; only id and type if these are on another server */
-    POOL_CREATE,   /* path, mode; folder's id and generation; `value`: as for pool_id_make -> attributes */
+    POOL_CREATE,   /* path, mode; folder's id and generation; `value`: as for pool_id_make; id: of a folder that is
+                      renamed, the old one -> attributes */
     POOL_LINK,     /* path, id, mode (type); folder as for create: give an entry that exists a name -> what had it */
     POOL_UNLINK,   /* path; id, 0: any -> attributes; `value`: whether they are removed, too */
     POOL_REGISTER, /* folder's path, member, generation that is over -> folder's id and generation */
@@ -95,7 +96,7 @@ struct pool_request {
 };
 
 struct pool_attributes {
-    uint64_t id, size;
+    uint64_t id, size; /* size of a folder: the id of the one that it was renamed from, or 0 */
     int64_t mtime, atime, ctime;
     uint32_t mode, uid, gid;
     uint32_t generation;

@@ -89,7 +89,7 @@ void names_hold(struct renaming *n)
     struct stat *lost = n->new ? &n->to : &n->from;
     int count = 0;
 
-    if (n->mount->kind == MOUNT_NAMESPACE) /* paths of logical files have no links */
+    if (n->mount->kind != MOUNT_LOGICAL) /* paths of logical files have no links */
         file_each(count_open, &count);
     if (count > 0 && (n->new || S_ISLNK(n->from.st_mode)))
         file_each(resolve_path, n->mount);

@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "posix/locks.h"
+#include "posix/names_open.h"
 #include "posix/pooled_parts.h"
 #include "posix/posix_tree.h"
+#include "posix/route.h"
 #include "posix/tree_parts.h"
 #include "posix/umask.h"
 
@@ -187,8 +189,8 @@ static int note_removed(struct file *f, int fd, void *stat)
     return 0;
 }
 
-/* Remove a name, or what has it by renaming. Files that this process has open go on in their memfds. */
-static int remove_file(struct mount *m, const char *path, const char *from)
+/* Remove a name. Files that this process has open go on in their memfds. */
+static int remove_file(struct mount *m, const char *path)
 {
     struct stat st;
     deltafs_pool *pool;
@@ -197,13 +199,11 @@ static int remove_file(struct mount *m, const char *path, const char *from)
     int error = st.st_ino != 0 ? file_each(load_open, &st) : 0;
     if (error == 0)
         error = pooled_begin(m, &pool);
-    if (error != 0)
-        return error;
-    int status = from ? deltafs_pool_rename(pool, from, path) : deltafs_pool_unlink(pool, path);
-    error = pooled_end(m, status);
+    if (error == 0)
+        error = pooled_end(m, deltafs_pool_unlink(pool, path));
     if (error == 0 && st.st_ino != 0)
         file_each(note_removed, &st);
-    return status == DELTAFS_ERR_INVALID ? EXDEV : error; /* a folder: programs copy it then */
+    return error;
 }
 
 int pooled_remove(struct mount *m, const char *path, int is_folder)
@@ -211,22 +211,55 @@ int pooled_remove(struct mount *m, const char *path, int is_folder)
     deltafs_pool *pool;
 
     if (!is_folder)
-        return remove_file(m, path, NULL);
+        return remove_file(m, path);
     int error = pooled_begin(m, &pool);
     return error == 0 ? pooled_end(m, deltafs_pool_rmdir(pool, path)) : error;
 }
 
+static int is_open(struct file *f, int fd, void *stat)
+{
+    (void)fd;
+    return is_file(f, stat);
+}
+
+static int rename_entry(const struct mount *m, const char *from, const char *to)
+{
+    deltafs_pool *pool;
+    int error = pooled_begin(m, &pool);
+
+    return error == 0 ? pooled_end(m, deltafs_pool_rename(pool, from, to)) : error;
+}
+
+/* What this process has open gets new paths, too. */
+static int rename_open(struct renaming *n)
+{
+    names_hold(n);
+    int error = rename_entry(n->mount, n->old, n->new);
+    if (error == 0)
+        working_folder_renamed(n->mount, n->old, n->new);
+    int noted = names_end(n, error == 0);
+    return error == 0 ? noted : error;
+}
+
 int pooled_rename(struct mount *m, const char *from, const char *to, unsigned flags)
 {
-    struct stat a, b;
-    int error = pooled_stat(m, from, &a);
+    struct renaming n = {.mount = m, .old = from, .new = to};
+    int error = pooled_stat(m, from, &n.from);
 
     if (error != 0)
         return error;
-    int has_to = pooled_stat(m, to, &b) == 0;
-    if (has_to && (flags & RENAME_NOREPLACE))
+    if (pooled_stat(m, to, &n.to) != 0)
+        n.to.st_ino = 0;
+    if (n.to.st_ino != 0 && (flags & RENAME_NOREPLACE))
         return EEXIST;
-    return has_to && a.st_ino == b.st_ino ? 0 : remove_file(m, to, from);
+    if (n.to.st_ino == n.from.st_ino) /* also two names, of a folder whose renaming was interrupted */
+        n.to.st_ino = 0;
+    if (n.to.st_ino != 0)
+        error = file_each(load_open, &n.to);
+    if (error != 0)
+        return error;
+    int is_noted = S_ISDIR(n.from.st_mode) || n.to.st_ino != 0 || file_each(is_open, &n.from);
+    return is_noted ? rename_open(&n) : rename_entry(m, from, to);
 }
 
 int pooled_truncate(const struct mount *m, const char *path, uint64_t size)

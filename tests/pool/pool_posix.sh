@@ -53,7 +53,7 @@ p truncate -s 1234567 "$point/big" && truncate -s 1234567 "$work/back" && p cmp 
 expect 1 p cat "$point/none"
 expect 1 p rmdir "$point/a"
 expect 1 p ln -s x "$point/link"
-p mv "$point/a" "$point/b" || fail "mv copies a folder"
+p mv "$point/a" "$point/b" || fail "mv of a folder"
 [ "$(p find "$point" -type f | wc -l)" -eq 5 ] || fail "find: $(p find "$point" -type f)"
 p df "$point" >/dev/null || fail "df"
 

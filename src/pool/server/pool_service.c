@@ -239,6 +239,7 @@ static int do_create(struct service_call *c, struct error *e)
         return status;
     const int64_t time = now();
     struct pool_inode inode = {.attributes = {.id = id,
+                                              .size = S_ISDIR(r->mode) ? r->id : 0,
                                               .mode = r->mode & (S_IFMT | MODE_BITS),
                                               .uid = r->uid,
                                               .gid = r->gid,

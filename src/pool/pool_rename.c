@@ -1,0 +1,291 @@
+/* Renaming.
+ *
+ * The entries of a folder are found by their whole paths. So a folder is renamed by creating the new one, giving each
+ * entry its new name, one folder after the other, and removing the old one; no bytes move. That is not done at once. An
+ * entry gets its new name before it loses the old one, so nothing is lost if the process is killed meanwhile. The new
+ * folder says which one it is made from: so a renaming goes on where it was interrupted. */
+#include <stdlib.h>
+#include <sys/stat.h>
+#include "base/options.h"
+#include "pool/pool_client.h"
+
+/* An entry that gets another name. */
+struct moving {
+    struct pool_place from, to;
+    uint64_t id;
+    uint32_t mode; /* type */
+};
+
+/* ---- Names of files ---- */
+
+/* The old name has gone already: another process has renamed or removed the file. If it was removed, the new name goes,
+ * too. */
+static int name_check(struct deltafs_pool *p, const struct moving *n, struct error *e)
+{
+    struct pool_call stat = pool_call_id(POOL_STAT, n->id), unlink = pool_call_at(POOL_UNLINK, &n->to);
+    int status = pool_ask(p, &stat, n->to.path, e);
+
+    if (status != DELTAFS_ERR_NOT_FOUND)
+        return status;
+    unlink.request.id = n->id;
+    status = pool_ask(p, &unlink, n->to.path, e);
+    return status == DELTAFS_ERR_NOT_FOUND || status == POOL_HAS_CHANGED ? DELTAFS_OK : status;
+}
+
+/* The entries get their new names. What had one of them is removed. */
+static int names_link(struct deltafs_pool *p, const struct moving *n, size_t count, struct error *e)
+{
+    struct pool_call calls[POOL_SLOTS];
+
+    for (size_t i = 0; i < count; i++) {
+        calls[i] = pool_call_at(POOL_LINK, &n[i].to);
+        calls[i].request.id = n[i].id;
+        calls[i].request.mode = n[i].mode;
+    }
+    int status = pool_link_calls(&p->link, calls, count, e);
+    for (size_t i = 0; i < count && status == DELTAFS_OK; i++) {
+        const struct pool_answer *a = &calls[i].answer;
+        status = a->status;
+        if (status == POOL_NEEDS_FOLDER)
+            status = pool_ask_in_folder(p, &n[i].to, &calls[i], e);
+        else if (status < 0)
+            status = pool_refuse(status, n[i].to.path, e);
+        if (status == DELTAFS_OK && a->attributes.id != 0 && a->attributes.id != n[i].id)
+            status = pool_remove_inode(p, a->attributes.id, n[i].to.path, e);
+    }
+    return status;
+}
+
+/* Up to POOL_SLOTS entries, no folders, get their new names, and then all of them lose the old ones. */
+static int names_move(struct deltafs_pool *p, const struct moving *n, size_t count, struct error *e)
+{
+    struct pool_call calls[POOL_SLOTS];
+    int status = names_link(p, n, count, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    for (size_t i = 0; i < count; i++) {
+        calls[i] = pool_call_at(POOL_UNLINK, &n[i].from);
+        calls[i].request.id = n[i].id;
+    }
+    status = pool_link_calls(&p->link, calls, count, e);
+    for (size_t i = 0; i < count && status == DELTAFS_OK; i++) {
+        status = calls[i].answer.status;
+        if (status == DELTAFS_ERR_NOT_FOUND || status == POOL_HAS_CHANGED)
+            status = name_check(p, &n[i], e);
+        else if (status < 0)
+            status = pool_refuse(status, n[i].from.path, e);
+    }
+    return status;
+}
+
+/* ---- Folders ---- */
+
+struct folder_move {
+    struct deltafs_pool *pool;
+    struct pool_place from, to; /* the folder that is being emptied, and the one that gets what is in it */
+    size_t end;                 /* bytes of the path of the one that is renamed */
+    int vain;                   /* times that it was not empty at the end, one after the other */
+    size_t count;
+    struct moving entry[POOL_SLOTS];
+};
+
+static int is_below(const struct pool_place *place, const struct pool_place *folder)
+{
+    return place->n > folder->n && memcmp(place->path, folder->path, folder->n) == 0 && place->path[folder->n] == '/';
+}
+
+/* One that is there is replaced if it is empty. If this renaming has begun before, or the one back, it is used. */
+static int folder_create(struct deltafs_pool *p, const struct pool_attributes *from, const struct pool_place *to,
+                         uint64_t *id, struct error *e)
+{
+    int status = DELTAFS_OK;
+
+    for (int i = 0; i < POOL_TRIES; i++) {
+        struct pool_call c = pool_call_at(POOL_CREATE, to);
+        const struct pool_attributes *there = &c.answer.attributes;
+        c.request.mode = from->mode;
+        c.request.id = from->id;
+        status = pool_ask_in_folder(p, to, &c, e);
+        *id = there->id;
+        if (status != DELTAFS_ERR_EXISTS)
+            return status;
+        if (!S_ISDIR(there->mode))
+            return pool_refuse(DELTAFS_ERR_NOT_FOLDER, to->path, e);
+        if (there->size == from->id || from->size == there->id)
+            return DELTAFS_OK;
+        status = pool_rmdir(p, to, e);
+        if (status != DELTAFS_OK && status != DELTAFS_ERR_NOT_FOUND)
+            return status;
+    }
+    return pool_too_many_tries(to->path, e);
+}
+
+/* Begin with the folder at m->from. */
+static int folder_begin(struct folder_move *m, struct error *e)
+{
+    struct pool_call look = pool_call_at(POOL_LOOKUP, &m->from);
+    const struct pool_attributes *a = &look.answer.attributes;
+    uint64_t id;
+    int status = pool_ask(m->pool, &look, m->from.path, e);
+
+    if (status == DELTAFS_OK && !S_ISDIR(a->mode))
+        status = pool_refuse(DELTAFS_ERR_NOT_FOLDER, m->from.path, e);
+    if (status == DELTAFS_OK)
+        status = folder_create(m->pool, a, &m->to, &id, e);
+    if (status != DELTAFS_OK)
+        return status;
+    struct pool_call set = pool_call_id(POOL_SET, id);
+    set.request.flags = POOL_SET_MODE | POOL_SET_UID | POOL_SET_GID | POOL_SET_MTIME | POOL_SET_ATIME;
+    set.request.mode = a->mode;
+    set.request.uid = a->uid;
+    set.request.gid = a->gid;
+    set.request.mtime = a->mtime;
+    set.request.atime = a->atime;
+    return pool_ask(m->pool, &set, m->to.path, e);
+}
+
+static void folder_leave(struct folder_move *m)
+{
+    m->from.n = pool_path_parent(m->from.path, m->from.n);
+    m->to.n = pool_path_parent(m->to.path, m->to.n);
+    m->from.path[m->from.n] = m->to.path[m->to.n] = '\0';
+    m->from.owner = pool_owner(m->from.path, m->from.n, m->pool->link.servers);
+    m->to.owner = pool_owner(m->to.path, m->to.n, m->pool->link.servers);
+    m->vain = 0;
+}
+
+/* The place of a name in the folder. */
+static int place_below(const struct deltafs_pool *p, const struct pool_place *folder, const char *name,
+                       struct pool_place *out, struct error *e)
+{
+    size_t length = strlen(name);
+
+    if (folder->n + 1 + length > POOL_PATH_MAX)
+        return error_set(e, DELTAFS_ERR_NAME, "%s/%s: a path of more than %d bytes", folder->path, name, POOL_PATH_MAX);
+    memcpy(out->path, folder->path, folder->n);
+    out->path[folder->n] = '/';
+    memcpy(out->path + folder->n + 1, name, length + 1);
+    out->n = folder->n + 1 + length;
+    out->owner = pool_owner(out->path, out->n, p->link.servers);
+    return DELTAFS_OK;
+}
+
+static int move_entries(struct folder_move *m, struct error *e)
+{
+    size_t count = m->count;
+
+    m->count = 0;
+    m->vain = count > 0 ? 0 : m->vain;
+    return count > 0 ? names_move(m->pool, m->entry, count, e) : DELTAFS_OK;
+}
+
+static int move_entry(struct folder_move *m, const struct deltafs_pool_entry *entry, struct error *e)
+{
+    struct moving *n = &m->entry[m->count];
+    int status = place_below(m->pool, &m->from, entry->name, &n->from, e);
+
+    if (status == DELTAFS_OK)
+        status = place_below(m->pool, &m->to, entry->name, &n->to, e);
+    if (status != DELTAFS_OK)
+        return status;
+    n->id = entry->inode;
+    n->mode = entry->mode;
+    return ++m->count == POOL_SLOTS ? move_entries(m, e) : DELTAFS_OK;
+}
+
+/* Move what is in the folder, up to the first folder there, whose name is put into `below`. */
+static int move_some(struct folder_move *m, char below[POOL_NAME_MAX + 1], struct error *e)
+{
+    const struct deltafs_pool_entry *entry = NULL;
+    deltafs_pool_list *l = NULL;
+    int status = pool_list_open(m->pool, &m->from, &l, e);
+
+    below[0] = '\0';
+    while (status == DELTAFS_OK && (status = pool_list_next(l, &entry, e)) == DELTAFS_OK && entry) {
+        if (S_ISDIR(entry->mode)) {
+            memcpy(below, entry->name, strlen(entry->name) + 1);
+            break;
+        }
+        status = move_entry(m, entry, e);
+    }
+    deltafs_pool_list_close(l);
+    return error_first(status, move_entries(m, error_after(status, e)));
+}
+
+/* Go to a folder below, or from one that is empty to the one above. All that was listed has gone then, so the list of
+ * that begins again. A tree of any depth takes the memory of one folder. */
+static int move_step(struct folder_move *m, struct error *e)
+{
+    char below[POOL_NAME_MAX + 1];
+    struct pool_place from = m->from;
+    int status = move_some(m, below, e);
+
+    if (status == DELTAFS_OK && below[0]) {
+        status = place_below(m->pool, &from, below, &m->from, e);
+        from = m->to;
+        if (status == DELTAFS_OK)
+            status = place_below(m->pool, &from, below, &m->to, e);
+        return status == DELTAFS_OK ? folder_begin(m, e) : status;
+    }
+    if (status == DELTAFS_OK)
+        status = pool_rmdir(m->pool, &m->from, e);
+    if (status == DELTAFS_ERR_NOT_EMPTY) /* another process has put something into it */
+        return m->vain++ < POOL_TRIES ? DELTAFS_OK : pool_too_many_tries(m->from.path, e);
+    if (status == DELTAFS_OK)
+        folder_leave(m);
+    return status;
+}
+
+static int folder_move(struct deltafs_pool *p, const struct pool_place *from, const struct pool_place *to,
+                       struct error *e)
+{
+    if (from->n == 1 || to->n == 1)
+        return pool_refuse(DELTAFS_ERR_BUSY, "/", e);
+    if (is_below(to, from))
+        return error_set(e, DELTAFS_ERR_INVALID, "%s: is in the folder that is renamed", to->path);
+    struct folder_move *m = malloc(sizeof *m);
+    if (!m)
+        return error_no_memory(e, sizeof *m, "renaming a folder");
+    m->pool = p;
+    m->from = *from;
+    m->to = *to;
+    m->end = from->n;
+    m->vain = 0;
+    m->count = 0;
+    int status = folder_begin(m, e);
+    while (status == DELTAFS_OK && m->from.n >= m->end)
+        status = move_step(m, e);
+    free(m);
+    return status;
+}
+
+/* ---- Any ---- */
+
+static int name_move(struct deltafs_pool *p, const struct pool_place *from, const struct pool_place *to,
+                     struct error *e)
+{
+    struct pool_call look = pool_call_at(POOL_LOOKUP, from);
+    int status = pool_ask(p, &look, from->path, e);
+
+    if (status != DELTAFS_OK || (from->n == to->n && memcmp(from->path, to->path, from->n) == 0))
+        return status;
+    const struct pool_attributes *a = &look.answer.attributes;
+    if (S_ISDIR(a->mode))
+        return folder_move(p, from, to, e);
+    const struct moving n = {.from = *from, .to = *to, .id = a->id, .mode = a->mode & S_IFMT};
+    return names_move(p, &n, 1, e);
+}
+
+int deltafs_pool_rename(deltafs_pool *pool, const char *from, const char *to)
+{
+    struct error e = {.status = DELTAFS_OK};
+    struct pool_place a, b;
+    int status = pool_place_set(pool, &a, from, &e);
+
+    if (status == DELTAFS_OK)
+        status = pool_place_set(pool, &b, to, &e);
+    if (status == DELTAFS_OK)
+        status = name_move(pool, &a, &b, &e);
+    return error_of_thread(status, &e);
+}
