@@ -65,7 +65,7 @@ struct deltafs_pool_status {
 /* Ask server `server`, from 0. DELTAFS_ERR_INVALID: there is none of this number. */
 DELTAFS_API int deltafs_pool_status(deltafs_pool *pool, uint32_t server, struct deltafs_pool_status *out);
 
-/* End all servers; all that is in the pool is deleted. Returns when the server of this node has ended, or
+/* End all servers; all that is in the pool is deleted. Returns when the servers of this node have ended, or
  * DELTAFS_ERR_IO after half a minute. Later calls with any handle return DELTAFS_ERR_IO. */
 DELTAFS_API int deltafs_pool_stop(deltafs_pool *pool);
 

@@ -128,12 +128,12 @@ int deltafs_pool_status(deltafs_pool *pool, uint32_t server, struct deltafs_pool
     return error_of_thread(status, &e);
 }
 
-/* Wait until the server of this node has removed its socket. */
-static int wait_for_end(struct deltafs_pool *p, struct error *e)
+/* Wait until a server of this node has removed its socket. */
+static int wait_for_end(const struct deltafs_pool *p, uint32_t server, struct error *e)
 {
     const struct timespec nap = {.tv_nsec = 10000000};
     struct sockaddr_un address;
-    int waits = 0, status = pool_point_socket(&p->link.point, p->link.server, &address, e);
+    int waits = 0, status = pool_point_socket(&p->link.point, server, &address, e);
 
     while (status == DELTAFS_OK && access(address.sun_path, F_OK) == 0) {
         if (waits++ == STOP_WAITS)
@@ -148,12 +148,12 @@ int deltafs_pool_stop(deltafs_pool *pool)
     struct error e = {.status = DELTAFS_OK};
     int status = DELTAFS_OK;
 
-    /* That of this node passes the others' requests on, and is the last. */
+    /* The home passes the others' requests on, and is the last. */
     for (uint32_t i = 1; i <= pool->link.servers && status == DELTAFS_OK; i++) {
         struct pool_call c = pool_call_of(POOL_STOP, (pool->link.server + i) % pool->link.servers);
         status = pool_ask(pool, &c, "stop", &e);
     }
-    if (status == DELTAFS_OK)
-        status = wait_for_end(pool, &e);
+    for (uint32_t i = 0; i < pool->link.wires && status == DELTAFS_OK; i++)
+        status = wait_for_end(pool, pool->link.wire[i].server, &e);
     return error_of_thread(status, &e);
 }

@@ -210,8 +210,8 @@ static size_t pieces_make(const struct deltafs_pool_file *f, enum pool_op op, ui
     for (n = 0; n < PIECES && *covered < size; n++) {
         uint64_t at = offset + *covered;
         uint32_t server = pool_chunk_owner(f->id, at / POOL_CHUNK, l->servers);
-        size_t most = server == l->server ? POOL_SLOT_BYTES : POOL_REMOTE_BYTES, rest = POOL_CHUNK - at % POOL_CHUNK,
-               bytes = size - *covered;
+        size_t most = pool_link_is_near(l, server) ? POOL_SLOT_BYTES : POOL_REMOTE_BYTES,
+               rest = POOL_CHUNK - at % POOL_CHUNK, bytes = size - *covered;
         bytes = bytes < most ? bytes : most;
         bytes = bytes < rest ? bytes : rest;
         calls[n] = pool_call_of(op, server);

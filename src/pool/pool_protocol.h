@@ -1,8 +1,8 @@
 /* What clients and servers of a pool say to each other.
  *
  * A request is for one server, and is answered by what that server knows alone: servers never wait for each other. What
- * takes several servers is a sequence of requests that the client makes (pool_names.c, pool_file.c). A client hands its
- * requests to the server of its node, which passes on those that are for another.
+ * takes several servers is a sequence of requests that the client makes (pool_entries.c, pool_file.c). A client asks
+ * the servers of its node directly; one of these, its home, passes on what is for servers of other nodes.
  *
  * Where things are:
  *  - the name of an entry is on the server that the hash of its path says (pool_owner),
@@ -33,7 +33,7 @@
 
 #define POOL_ROOT_ID 1 /* the root is on server 0 */
 
-/* Bytes that go with a request or its answer: to the client's own server, and beyond that. */
+/* Bytes that go with a request or its answer: to a server of the client's node, and to others. */
 #define POOL_SLOT_BYTES   (128u << 10)
 #define POOL_REMOTE_BYTES (64u << 10)
 

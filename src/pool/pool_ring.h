@@ -1,4 +1,4 @@
-/* The memory that a client shares with the server of its node: slots, each with a request, its answer and a buffer for
+/* The memory that a client shares with a server of its node: slots, each with a request, its answer and a buffer for
  * their bytes, and two queues of slot numbers. The client chooses slots and waits for its answers; both spin shortly
  * before they sleep. The server trusts nothing that is in there. */
 #ifndef DELTAFS_POOL_RING_H

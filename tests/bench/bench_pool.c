@@ -1,9 +1,9 @@
 /* How fast a pool is: creates, stats and removes, and small writes into one file, by several processes.
  *
- *     bench_pool POINT PROCESSES COUNT [PID...]
+ *     bench_pool POINT PROCESSES COUNT NODES [PID...]
  *
  * Prints for each phase operations per second, and the processor time per operation that clients took, and the servers
- * with these process numbers. */
+ * with these process numbers. Processes are distributed over so many nodes; 0: they are on this one. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <deltafs/deltafs_pool.h>
+#include "pool_node.h"
 
 #define WRITE_BYTES 8192
 #define FILE_BYTES  (UINT64_C(256) << 20)
@@ -102,7 +103,7 @@ static double children(void)
            1e-6 * (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
 }
 
-static void run(const char *point, enum phase phase, int processes, long count, int pids, char **pid)
+static void run(const char *point, enum phase phase, int processes, long count, int nodes, int pids, char **pid)
 {
     double start = now(), client = children(), server = processor(pids, pid);
     int status, failed = 0;
@@ -111,6 +112,8 @@ static void run(const char *point, enum phase phase, int processes, long count, 
         if (fork() != 0)
             continue;
         deltafs_pool *pool;
+        if (nodes > 0)
+            pool_node_enter(i % nodes);
         must(deltafs_pool_open(point, &pool));
         (phase < WRITE ? name_phase : byte_phase)(pool, phase, i, count);
         deltafs_pool_close(pool);
@@ -128,12 +131,12 @@ int main(int argc, char **argv)
 {
     deltafs_pool *pool;
 
-    if (argc < 4)
+    if (argc < 5)
         return EXIT_FAILURE;
     must(deltafs_pool_open(argv[1], &pool));
     must(deltafs_pool_mkdir(pool, "/folder", 0700));
     for (int phase = 0; phase < PHASES; phase++)
-        run(argv[1], (enum phase)phase, atoi(argv[2]), atol(argv[3]), argc - 4, argv + 4);
+        run(argv[1], (enum phase)phase, atoi(argv[2]), atol(argv[3]), atoi(argv[4]), argc - 5, argv + 5);
     must(deltafs_pool_unlink(pool, "/folder/shared"));
     must(deltafs_pool_rmdir(pool, "/folder"));
     deltafs_pool_close(pool);

@@ -16,6 +16,7 @@ grep -q '^all: 2 servers, 0 files, 1 folders, 0 bytes' "$work/out" || fail "what
 expect 0 "$deltafs" pool status "$point" --json
 "$PYTHON3" -c 'import json, sys; s = json.load(open(sys.argv[1]))["servers"]; assert len(s) == 2 and s[0]["folders"] == 1' \
     "$work/out" || fail "the JSON of 'status'"
+[ "$(grep -o '"clients": 1' "$work/out" | wc -l)" -eq 2 ] || fail "a client does not ask each server of its node directly"
 # There is one at the mount point; and its folder is used.
 expect 3 mpi 1 "$deltafs_mpi" pool --mount "$point" --dir "$work/local/other"
 grep -q 'a server of another pool answers here' "$work/err" || fail "the message of a second pool"

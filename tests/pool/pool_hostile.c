@@ -26,7 +26,7 @@ static void garbage(const char *point, unsigned seed)
     srand(seed);
     if (pool_link_open(&l, point, &e) != DELTAFS_OK)
         exit(EXIT_FAILURE);
-    struct pool_shared *s = l.shared;
+    struct pool_shared *s = l.home->shared;
     uint32_t asked = 0, vain = 0;
     for (int i = 0; i < 2000 && vain < 100; i++) {
         struct pool_request r;

@@ -6,6 +6,8 @@ DELTAFS_POOL_DIR=$work/pool
 export DELTAFS_POOL_DIR
 point=$work/point
 servers=
+server_node= # before a server's command and
+client_node= # a client's: puts it on a node of its own
 
 pool_cleanup() {
     [ -z "$servers" ] || kill "$servers" 2>/dev/null
@@ -14,19 +16,26 @@ pool_cleanup() {
 }
 trap pool_cleanup EXIT
 
+# pool_apart: from now on each server is on its own node, and clients are on that of server 0. Fails if this user may not.
+pool_apart() {
+    "$top_srcdir/tests/support/pool-node" 0 2>/dev/null || return 1
+    server_node="$top_srcdir/tests/support/pool-node rank"
+    client_node="$top_srcdir/tests/support/pool-node 0"
+}
+
 # pool_start N [OPTION...]: N servers, which answer.
 pool_start() {
     mkdir -p "$work/local"
     n=$1
     shift
-    timeout -k 5 1500 $MPIEXEC -np "$n" "$deltafs_mpi" pool --dir "$work/local/%n" --mount "$point" --quiet "$@" &
+    timeout -k 5 1500 $MPIEXEC -np "$n" $server_node "$deltafs_mpi" pool --dir "$work/local/%n" --mount "$point" --quiet "$@" &
     servers=$!
-    "$deltafs" pool wait "$point" --timeout 30 || fail "the servers do not start"
+    $client_node "$deltafs" pool wait "$point" --timeout 30 || fail "the servers do not start"
 }
 
 # pool_stop: they end with exit code 0, and leave nothing.
 pool_stop() {
-    "$deltafs" pool stop "$point" || fail "exit code $? of 'pool stop'"
+    $client_node "$deltafs" pool stop "$point" || fail "exit code $? of 'pool stop'"
     wait "$servers" || fail "exit code $? of the servers"
     servers=
     [ -z "$(ls -A "$work/local" "$DELTAFS_POOL_DIR" | grep -v ':$')" ] || fail "the servers left files"

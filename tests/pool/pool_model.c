@@ -1,9 +1,9 @@
 /* Random operations of several clients of a pool, one at a time, against a reference in memory.
  *
- *     pool_model POINT CLIENTS OPERATIONS SEED
+ *     pool_model POINT CLIENTS OPERATIONS SEED [NODES]
  *
- * Clients are processes, so that they are of several servers. The parent chooses an operation and a client, and
- * compares what that answers with what the reference says. */
+ * Clients are processes, so that they are of several servers, and on as many nodes. The parent chooses an operation and
+ * a client, and compares what that answers with what the reference says. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include <deltafs/deltafs_pool.h>
 #include "base/hash.h"
+#include "pool_node.h"
 
 #define CLIENTS_MAX 8
 #define SLOTS       3       /* files that a client has open */
@@ -532,7 +533,7 @@ static int check_empty(const char *point)
     return -1;
 }
 
-static int start(const char *point, int clients, int sockets[])
+static int start(const char *point, int clients, int on_nodes, int sockets[])
 {
     const struct timeval most = {.tv_sec = ANSWER_S};
 
@@ -548,6 +549,8 @@ static int start(const char *point, int clients, int sockets[])
             for (int k = 0; k < i; k++)
                 close(sockets[k]);
             close(both[0]);
+            if (on_nodes > 0)
+                pool_node_enter(i % on_nodes);
             client(point, both[1]);
         }
         close(both[1]);
@@ -561,7 +564,7 @@ int main(int argc, char **argv)
     int sockets[CLIENTS_MAX], clients = argc > 4 ? atoi(argv[2]) : 0, failed = 0, status;
     long operations = argc > 4 ? atol(argv[3]) : 0;
 
-    if (clients < 1 || clients > CLIENTS_MAX || start(argv[1], clients, sockets) != 0)
+    if (clients < 1 || clients > CLIENTS_MAX || start(argv[1], clients, argc > 5 ? atoi(argv[5]) : 0, sockets) != 0)
         return EXIT_FAILURE;
     srand((unsigned)atoi(argv[4]));
     inode_create("/", S_IFDIR | 0700);

@@ -48,7 +48,6 @@ struct pool_peers {
     MPI_Comm comm;
     struct pool_service *service;
     struct pool_door *door;
-    struct pool_bells *bells;
     struct pool_job *first, *last; /* that wait for a call */
     unsigned busy;                 /* calls */
     uint8_t *calls_to;             /* under way, for each server */
@@ -90,8 +89,8 @@ static int peers_allocate(struct pool_peers *p)
     return is_fine;
 }
 
-int pool_peers_create(MPI_Comm comm, struct pool_service *service, struct pool_door *door, struct pool_bells *bells,
-                      struct pool_peers **out, struct error *e)
+int pool_peers_create(MPI_Comm comm, struct pool_service *service, struct pool_door *door, struct pool_peers **out,
+                      struct error *e)
 {
     struct pool_peers *p = calloc(1, sizeof *p);
     int status = DELTAFS_OK;
@@ -101,7 +100,6 @@ int pool_peers_create(MPI_Comm comm, struct pool_service *service, struct pool_d
     *p = (struct pool_peers){.comm = comm,
                              .service = service,
                              .door = door,
-                             .bells = bells,
                              .calls_to = calloc(service->servers, 1),
                              .is_lost = calloc(service->servers, 1)};
     for (int i = 0; i < REQUESTS; i++)
@@ -327,7 +325,6 @@ static int taker_serve(struct pool_peers *p, int i, int source, int n, struct er
     t->is_answering = 1;
     int code = MPI_Isend(a, (int)(ANSWER_HEAD + a->answer.bytes), MPI_BYTE, source, TAG_ANSWER + (int)m->call, p->comm,
                          &p->request[2 * CALLS + i]);
-    pool_bells_ring(p->bells, (uint32_t)source);
     return code == MPI_SUCCESS ? DELTAFS_OK : mpi_error(e, code, "answer another server");
 }
 

@@ -12,14 +12,13 @@
 #define DELTAFS_MPI_POOL_PEERS_H
 
 #include <mpi.h>
-#include "pool/server/pool_bell.h"
 #include "pool/server/pool_door.h"
 #include "pool/server/pool_service.h"
 
 struct pool_peers;
 
-int pool_peers_create(MPI_Comm comm, struct pool_service *service, struct pool_door *door, struct pool_bells *bells,
-                      struct pool_peers **out, struct error *e);
+int pool_peers_create(MPI_Comm comm, struct pool_service *service, struct pool_door *door, struct pool_peers **out,
+                      struct error *e);
 /* NULL is fine. */
 void pool_peers_destroy(struct pool_peers *p);
 

@@ -31,7 +31,6 @@ struct pool_server {
     struct bytes nodes; /* POINT_NODE_ROOM bytes each */
     struct pool_service service;
     struct pool_door *door;
-    struct pool_bells *bells;
     struct pool_peers *peers;
     int (*should_stop)(void *arg);
     void *arg;
@@ -39,6 +38,7 @@ struct pool_server {
     uint64_t ending; /* since when; 0: not */
     int has_ended;   /* all others are ending, too */
     int is_published;
+    int is_alone;  /* all servers are on this node, where clients ask each directly */
     unsigned vain; /* rounds of work before it spins again */
 };
 
@@ -86,6 +86,14 @@ static int server_begin(struct pool_server *v, const struct deltafs_mpi_pool *o,
     return status;
 }
 
+static int all_are_here(const char *nodes, uint32_t servers)
+{
+    for (uint32_t i = 1; i < servers; i++)
+        if (strcmp(nodes, nodes + (size_t)i * POINT_NODE_ROOM) != 0)
+            return 0;
+    return 1;
+}
+
 /* Collective: open all that a server needs, and let clients in when all servers have. */
 static int servers_begin(struct pool_server *v, const struct deltafs_mpi_pool *o, struct error *e)
 {
@@ -103,10 +111,10 @@ static int servers_begin(struct pool_server *v, const struct deltafs_mpi_pool *o
         server_begin(v, o, e);
     if (mpi_agree(&v->group, e) != DELTAFS_OK)
         return e->status;
-    if (pool_bells_create(&v->point, v->service.server, nodes, v->service.servers, &v->bells, e) == DELTAFS_OK)
-        pool_peers_create(v->group.comm, &v->service, v->door, v->bells, &v->peers, e);
+    pool_peers_create(v->group.comm, &v->service, v->door, &v->peers, e);
     if (mpi_agree(&v->group, e) != DELTAFS_OK)
         return e->status;
+    v->is_alone = all_are_here(nodes, v->service.servers);
     v->is_published = 1;
     pool_point_publish(&v->point, nodes, v->service.servers, e);
     return mpi_agree(&v->group, e);
@@ -146,15 +154,15 @@ static int server_is_done(struct pool_server *v)
 }
 
 /* How long to sleep after so long without work: an eighth of that, so that sleeping makes what asks many servers in
- * turn only a little slower. */
+ * turn only a little slower. Clients wake the server; what comes from other nodes does not. */
 static uint32_t nap(const struct pool_server *v, uint64_t idle)
 {
-    uint64_t most = v->ending ? NAP : v->service.servers == 1 ? ALONE_NAP : idle > LONG_IDLE ? LONG_NAP : NAP;
+    int is_long = v->is_alone || idle > LONG_IDLE;
+    uint64_t most = v->ending ? NAP : v->service.servers == 1 ? ALONE_NAP : is_long ? LONG_NAP : NAP;
 
     if (idle < SPIN && v->vain == 0)
         return 0;
-    /* What all others wake need not look. */
-    if (pool_bells_count(v->bells) + 1 == v->service.servers || idle / 8 > most)
+    if (v->is_alone || idle / 8 > most)
         return (uint32_t)most;
     return idle / 8 > NAP_MIN ? (uint32_t)(idle / 8) : NAP_MIN;
 }
@@ -174,18 +182,12 @@ static int server_loop(struct pool_server *v, struct error *e)
             worked = now;
             rounds = ROUNDS;
         }
-        uint32_t sleep = v->service.servers > 1 && rounds-- > 0 ? 0 : nap(v, now - worked);
+        uint32_t sleep = !v->is_alone && rounds-- > 0 ? 0 : nap(v, now - worked);
         if (sleep > 0 && v->vain == 0)
             v->vain = VAIN;
-        if (sleep > 0 && v->service.servers > 1) {
-            pool_door_doze(v->door);
-            status = error_first(status, pool_peers_poll(v->peers, &has_moved, error_after(status, e)));
-            worked = has_moved ? now : worked;
-            sleep = has_moved ? 0 : sleep;
-        }
         if (sleep > 0 || has_moved || now - looked > LOOK) {
             pool_door_wait(v->door, sleep);
-            v->service.clients = pool_door_clients(v->door) - pool_bells_count(v->bells);
+            v->service.clients = pool_door_clients(v->door);
             looked = now;
             rounds = sleep > 0 ? ROUNDS : rounds;
         }
@@ -200,7 +202,6 @@ static void server_end(struct pool_server *v)
     pool_store_destroy(v->service.store);
     pool_locks_fini(&v->service.locks);
     pool_peers_destroy(v->peers);
-    pool_bells_destroy(v->bells);
     pool_door_close(v->door);
     if (v->point.folder)
         pool_point_remove(&v->point, v->is_published);

@@ -39,7 +39,6 @@ struct pool_door {
     uint64_t all; /* clients so far */
     int has_gone; /* a client, perhaps */
     int has_to_wake;
-    int is_dozing;
 };
 
 static int door_watch(struct pool_door *d, int fd, struct pool_guest *g)
@@ -335,20 +334,13 @@ static int door_sleep(struct pool_door *d, uint32_t nanoseconds)
     return !door_is_idle(d, 1) || ppoll(&p, 1, &most, NULL) != 0;
 }
 
-void pool_door_doze(struct pool_door *d)
-{
-    d->is_dozing = 1;
-    door_is_idle(d, 1);
-}
-
 void pool_door_wait(struct pool_door *d, uint32_t nanoseconds)
 {
     struct epoll_event event[EVENTS];
     uint64_t times;
     int has_some = nanoseconds == 0 || door_sleep(d, nanoseconds);
-    if (nanoseconds > 0 || d->is_dozing)
+    if (nanoseconds > 0)
         door_is_idle(d, 0);
-    d->is_dozing = 0;
     int n = has_some ? epoll_wait(d->epoll, event, EVENTS, 0) : 0;
 
     for (int i = 0; i < n; i++) {

@@ -38,9 +38,6 @@ void pool_door_answer(struct pool_door *d, struct pool_job *job, const struct po
 /* Wake the clients that sleep and have got an answer. */
 void pool_door_wake(struct pool_door *d);
 
-/* Show clients, and other servers of the node, that the server is about to sleep: from now on they wake it. What they
- * have sent before has to be looked for before pool_door_wait, which ends this. */
-void pool_door_doze(struct pool_door *d);
 /* Let clients in, and go. Sleep until a client does something, or for so many nanoseconds, less than a second. */
 void pool_door_wait(struct pool_door *d, uint32_t nanoseconds);
 
