@@ -38,15 +38,31 @@ static ssize_t read_pooled(struct file *f, int fd, void *bytes, size_t size, off
     return error == 0 ? pooled_read(f, fd, bytes, size, at) : posix_result(error);
 }
 
+/* Another process that shares the descriptor finds what was added at the offset (mark.h), but nothing else that is only
+ * in the memfd: if it brings that to the state of the namespace, the rest would be lost. */
+static int publish_shared(struct file *f, int fd)
+{
+    return f->is_shared && f->dirty.count > 0 ? file_publish(f, fd) : 0;
+}
+
+/* Before the offset moves, without bytes that are added there. */
+static int before_seek(struct file *f, int fd)
+{
+    int error = mark_before_seek(f, fd);
+
+    return error == 0 ? publish_shared(f, fd) : error;
+}
+
 /* These functions end the use of the file that they are given. */
 static ssize_t read_inside(struct file *f, int fd, void *bytes, size_t size, off_t at)
 {
     ssize_t got;
 
     lock_take(&f->lock);
-    if (at == AT_OFFSET)
-        mark_before_seek(f, fd);
-    if (f->kind == FILE_FOLDER)
+    int error = at == AT_OFFSET ? before_seek(f, fd) : 0;
+    if (error != 0)
+        got = posix_result(error);
+    else if (f->kind == FILE_FOLDER)
         got = posix_result(EISDIR);
     else if ((f->flags & O_ACCMODE) == O_WRONLY || (f->flags & O_PATH))
         got = posix_result(EBADF);
@@ -56,7 +72,7 @@ static ssize_t read_inside(struct file *f, int fd, void *bytes, size_t size, off
         got = read_pooled(f, fd, bytes, size, at);
     else
         got = read_some(f, fd, bytes, size, at);
-    if (at == AT_OFFSET)
+    if (at == AT_OFFSET && error == 0)
         mark_after_seek(f, fd);
     lock_give(&f->lock);
     file_put(f);
@@ -125,6 +141,8 @@ static ssize_t write_bytes(struct file *f, int fd, const void *bytes, size_t siz
 
     if (error == 0 && f->mount->kind == MOUNT_POOL)
         error = file_publish(f, fd);
+    if (error == 0 && at != AT_OFFSET)
+        error = publish_shared(f, fd);
     return error == 0 ? put : posix_result(error);
 }
 
@@ -328,11 +346,13 @@ static off_t seek_inside(struct file *f, int fd, off_t offset, int whence)
         return at;
     }
     lock_take(&f->lock);
-    mark_before_seek(f, fd);
+    int error = before_seek(f, fd);
     if (f->mount->kind == MOUNT_POOL && whence != SEEK_SET && whence != SEEK_CUR)
         pooled_take_size(f, fd);
     /* A memfd that has not all has holes that the file has not. */
-    if ((whence == SEEK_DATA || whence == SEEK_HOLE) && f->kind == FILE_TREE && !f->has_all) {
+    if (error != 0) {
+        at = posix_result(error);
+    } else if ((whence == SEEK_DATA || whence == SEEK_HOLE) && f->kind == FILE_TREE && !f->has_all) {
         at = next.fstat(fd, &now) != 0             ? -1
              : offset < 0 || offset >= now.st_size ? posix_result(ENXIO)
              : whence == SEEK_DATA                 ? offset

@@ -105,16 +105,25 @@ static int load(struct file *f, int fd)
     return error;
 }
 
-/* A mapping of a file can be written to. With the lock of the file. */
-static void note_written(struct file *f, uint64_t from, size_t size)
+/* A mapping of a file can be written to. With the lock of the file. Returns an error number. */
+static int note_written(struct file *f, uint64_t from, size_t size)
 {
-    uint64_t end = from + size;
-    int is_other = f->mapped.from < f->mapped.to;
+    file_forget_sum(f);
+    return spans_add(&f->mapped, from, from + size);
+}
 
-    f->mapped.from = is_other && f->mapped.from < from ? f->mapped.from : from;
-    f->mapped.to = is_other && f->mapped.to > end ? f->mapped.to : end;
-    if (f->mapped_sum)
-        atomic_store(f->mapped_sum, 0);
+/* Only what the mappings of a file have that are left can be written to. With its lock. */
+static int note_left(struct file *f)
+{
+    int error = 0;
+
+    spans_clear(&f->mapped);
+    lock_take(&mappings.lock);
+    for (const struct mapping *m = mappings.first; m; m = m->next)
+        if (m->is_written && error == 0 && file_is_at(f, m->fd))
+            error = note_written(f, m->at, m->size);
+    lock_give(&mappings.lock);
+    return error;
 }
 
 /* A copy of a descriptor that the program cannot close. */
@@ -151,13 +160,13 @@ static int note_mapping(struct file *f, int fd, struct mapping mapping)
     if (!f->mapped_sum)
         f->mapped_sum = make_sum();
     if (m->is_written)
-        note_written(f, m->at, m->size);
+        error = note_written(f, m->at, m->size);
     lock_give(&f->lock);
     lock_take(&mappings.lock);
     m->next = mappings.first;
     mappings.first = m;
     lock_give(&mappings.lock);
-    return 0;
+    return error;
 }
 
 static int is_shared(int flags)
@@ -219,6 +228,7 @@ static void *map_call(void *at, size_t size, int access, int flags, int fd, off_
     file_put(f);
     if (error == 0)
         return mapped;
+    end_within(mapped, size);
     kernel()(SYS_munmap, mapped, size);
     errno = error;
     return MAP_FAILED;
@@ -254,7 +264,7 @@ CALL int mprotect(void *from, size_t size, int access)
 
     for (struct file *f; result == 0 && (access & PROT_WRITE) && has_mappings() && (f = note_access(from, size, &m));) {
         lock_take(&f->lock);
-        note_written(f, m.at, m.size);
+        result = posix_result(note_written(f, m.at, m.size));
         lock_give(&f->lock);
         file_put(f);
     }
@@ -330,8 +340,8 @@ static int end_mapping(const struct mapping *m)
         lock_take(&f->lock);
         error = file_publish(f, m->fd);
         f->mappings--;
-        if (f->mappings == 0)
-            f->mapped = (struct span){0, 0};
+        int noted = note_left(f);
+        error = error == 0 ? noted : error;
         lock_give(&f->lock);
     }
     file_put(f);
@@ -379,15 +389,16 @@ CALL int munmap(void *from, size_t size)
     return unmap_call(from, size);
 }
 
-/* A mapping is at another place now, with another size. */
-static void note_moved(const char *from, char *to, size_t size)
+/* A mapping is at another place now, with another size. Returns an error number. */
+static int note_moved(const char *from, char *to, size_t size)
 {
     lock_take(&mappings.lock);
     struct mapping *m = mappings.first;
     while (m && m->from != from)
         m = m->next;
-    struct file *f = m ? file_get(m->fd) : NULL;
-    size_t grown = m && m->is_written && size > m->size ? size - m->size : 0;
+    struct file *f = m && m->is_written ? file_get(m->fd) : NULL;
+    uint64_t at = m ? m->at : 0;
+    int error = 0;
     if (m) {
         m->from = to;
         m->size = size;
@@ -395,10 +406,11 @@ static void note_moved(const char *from, char *to, size_t size)
     lock_give(&mappings.lock);
     if (f) {
         lock_take(&f->lock);
-        f->mapped.to += grown;
+        error = note_written(f, at, size);
         lock_give(&f->lock);
     }
     file_put(f);
+    return error;
 }
 
 /* Whether a range is only a part of a mapping, or, with size 0, becomes a copy of it: such changes are not noted. */
@@ -422,8 +434,10 @@ static void *move_call(void *from, size_t old_size, size_t size, int flags, void
     void *moved = (void *)kernel()(SYS_mremap, from, old_size, size, flags, wanted);
     int error = moved != MAP_FAILED && (flags & MREMAP_FIXED) ? end_within(moved, size) : 0;
 
-    if (moved != MAP_FAILED && has_mappings())
-        note_moved(from, moved, size);
+    if (moved != MAP_FAILED && has_mappings()) {
+        int noted = note_moved(from, moved, size);
+        error = error == 0 ? noted : error;
+    }
     if (error == 0)
         return moved;
     errno = error;

@@ -23,7 +23,9 @@ static int open_inside(const struct route *r, int flags, mode_t mode)
 {
     int fd = -1, error = 0;
 
-    if ((flags & O_TMPFILE) == O_TMPFILE)
+    if (lock_is_held()) /* a handler has interrupted a call, perhaps in malloc */
+        error = EDEADLK;
+    else if ((flags & O_TMPFILE) == O_TMPFILE)
         error = EOPNOTSUPP;
     else if (r->mount->kind == MOUNT_PARTICLES)
         error = particles_open(r->mount, r->path, flags, &fd);
@@ -205,7 +207,7 @@ static int dup_to(int from, int to, int flags, const void *caller)
         return next.dup3(from, to, flags);
     }
     struct file *f = file_get(from);
-    int error = fcntl(from, F_GETFD) < 0 ? errno : file_forget(to);
+    int error = fcntl(from, F_GETFD) < 0 ? errno : file_drop(to);
     file_put(f);
     placeholder_forget(to);
     int fd = error == EBADF ? posix_result(error) : next.dup3(from, to, flags);

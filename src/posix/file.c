@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include "posix/internal.h"
 #include "posix/locks.h"
@@ -56,6 +57,7 @@ void file_free(struct file *f)
 {
     pthread_mutex_destroy(&f->lock);
     spans_fini(&f->dirty);
+    spans_fini(&f->mapped);
     if (f->mapped_sum)
         next.syscall(SYS_munmap, (void *)f->mapped_sum, sizeof *f->mapped_sum);
     free(f->entries);
@@ -120,11 +122,21 @@ int file_forget(int fd)
     return error;
 }
 
+int file_drop(int fd)
+{
+    int error = file_forget(fd);
+
+    if (error != 0)
+        posix_say("descriptor %d, closed by dup2 or close_range: what was written may be lost: %s", fd,
+                  strerror(error));
+    return error;
+}
+
 void file_forget_range(unsigned first, unsigned last)
 {
     for (unsigned fd = first; fd <= last && fd < (unsigned)files.end; fd++)
         if (!internal_is((int)fd))
-            file_forget((int)fd);
+            file_drop((int)fd);
 }
 
 int file_each(int (*fn)(struct file *f, int fd, void *arg), void *arg)

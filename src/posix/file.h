@@ -45,7 +45,7 @@ struct file {
     void *record;                   /* of a particle that is being written; NULL: it is read */
     int is_mapped;                  /* so the memfd keeps its bytes */
     int mappings;                   /* shared ones of a file that can be written to */
-    struct span mapped;             /* what they can write to: it counts as written, up to the end of the file */
+    struct spans mapped;            /* what they can write to: it counts as written, up to the end of the file */
     _Atomic(uint64_t) *mapped_sum;  /* of the bytes there when they were last published; 0: they were not, or the part
                                        is another one. Children share it. NULL: always 0 */
     int is_inherited;               /* from the program that began this one */
@@ -65,6 +65,12 @@ struct file *file_get(int fd);
 int file_is_ours(int fd);
 /* Its path, with the mount point; renaming may change it. Returns its length, as snprintf. */
 int file_path(struct file *f, char *out, size_t room);
+/* The bytes that are mapped are to be published, whatever they are. */
+static inline void file_forget_sum(struct file *f)
+{
+    if (f->mapped_sum)
+        atomic_store(f->mapped_sum, 0);
+}
 /* Remove a user; the last one frees it. */
 void file_put(struct file *f);
 /* Free it. */
@@ -74,6 +80,8 @@ struct file *file_clear(int fd, int *is_last);
 /* The same, before the descriptor is closed or gets another meaning; the last one of a file closes the file. Returns an
  * error number, of that. */
 int file_forget(int fd);
+/* The same for calls that do not return this error: a message says it. */
+int file_drop(int fd);
 /* The same for descriptors from `first` to `last`, without those of mappings. */
 void file_forget_range(unsigned first, unsigned last);
 /* Call `fn` for each descriptor that is an open file, and return the first error. */

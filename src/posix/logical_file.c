@@ -168,13 +168,16 @@ int logical_close(struct file *f, int fd)
     return error;
 }
 
-/* Fill the memfd, as far as the file is small and is to be read. */
+/* Fill the memfd, as far as the file is small and is to be read. If others have it, too, and it had all until now, they
+ * go on reading from it, also meanwhile. */
 static int fill_memfd(struct file *f, int fd)
 {
-    if (f->st.st_size > 0 && next.ftruncate(fd, f->st.st_size) != 0)
+    int is_small = f->st.st_size <= ALL_MAX || (f->is_shared && f->has_all);
+
+    if (next.ftruncate(fd, f->st.st_size) != 0)
         return errno;
     f->has_all = f->st.st_size == 0;
-    return (f->flags & O_ACCMODE) != O_WRONLY && f->st.st_size <= ALL_MAX ? file_load(f, fd) : 0;
+    return (f->flags & O_ACCMODE) != O_WRONLY && is_small ? file_load(f, fd) : 0;
 }
 
 int logical_refresh(struct file *f, int fd)
@@ -185,8 +188,6 @@ int logical_refresh(struct file *f, int fd)
     if (error != 0 || !f->logical)
         return error;
     error = logical_stat_open(f->path, f->logical, &f->st);
-    if (error == 0 && next.ftruncate(fd, 0) != 0)
-        error = errno;
     if (error == 0)
         error = fill_memfd(f, fd);
     int marked = mark_set_at_end(f, fd);

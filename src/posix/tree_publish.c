@@ -87,44 +87,6 @@ int file_has_changes(struct file *f, int fd)
     return mark_find(f, fd, &unseen) != 0 || unseen.from < unseen.to;
 }
 
-/* A sum of bytes of the memfd; it is another one if one word of them is. Not 0. */
-static int sum_span(int fd, struct span s, uint64_t *out)
-{
-    uint64_t sum = s.from * 31 + s.to, words[SUM_SIZE / sizeof sum];
-    ssize_t got = 1;
-
-    for (; s.from < s.to && got > 0; s.from += (uint64_t)got) {
-        got =
-            next.pread(fd, words, s.to - s.from < sizeof words ? (size_t)(s.to - s.from) : sizeof words, (off_t)s.from);
-        size_t n = got <= 0 ? 0 : (size_t)got;
-        memset((uint8_t *)words + n, 0, -n % sizeof sum);
-        for (size_t i = 0; i < (n + sizeof sum - 1) / sizeof sum; i++) {
-            sum = (sum ^ words[i]) * 0x9e3779b97f4a7c15;
-            sum ^= sum >> 32;
-        }
-    }
-    *out = sum ? sum : 1;
-    return got < 0 ? errno : 0;
-}
-
-/* What may have been changed by shared mappings, and its sum; nothing if it is as it was when this process, or one
- * that shares the mappings since a fork, published it: others may have written to the file since. */
-static int find_mapped(struct file *f, int fd, struct span *out, uint64_t *sum)
-{
-    struct stat now;
-
-    *out = (struct span){0, 0};
-    if (f->mappings == 0 || f->is_removed)
-        return 0;
-    if (next.fstat(fd, &now) != 0)
-        return errno;
-    uint64_t end = (uint64_t)now.st_size < f->mapped.to ? (uint64_t)now.st_size : f->mapped.to;
-    int error = sum_span(fd, (struct span){f->mapped.from, end}, sum);
-    if (error == 0 && f->mapped.from < end && !(f->mapped_sum && atomic_load(f->mapped_sum) == *sum))
-        *out = (struct span){f->mapped.from, end};
-    return error;
-}
-
 /* With the lock of the tree. */
 static int put_file(struct file *f, int fd, deltafs_namespace *ns, struct span *unseen)
 {
@@ -213,21 +175,67 @@ static int publish_noted(struct file *f, int fd)
     return error;
 }
 
+/* Add bytes of the memfd to a sum; it is another one if one word of them is. */
+static int sum_span(int fd, struct span s, uint64_t *out)
+{
+    uint64_t sum = *out + s.from * 31 + s.to, words[SUM_SIZE / sizeof sum];
+    ssize_t got = 1;
+
+    for (; s.from < s.to && got > 0; s.from += (uint64_t)got) {
+        got =
+            next.pread(fd, words, s.to - s.from < sizeof words ? (size_t)(s.to - s.from) : sizeof words, (off_t)s.from);
+        size_t n = got <= 0 ? 0 : (size_t)got;
+        memset((uint8_t *)words + n, 0, -n % sizeof sum);
+        for (size_t i = 0; i < (n + sizeof sum - 1) / sizeof sum; i++) {
+            sum = (sum ^ words[i]) * 0x9e3779b97f4a7c15;
+            sum ^= sum >> 32;
+        }
+    }
+    *out = sum;
+    return got < 0 ? errno : 0;
+}
+
+static struct span mapped_span(const struct file *f, size_t i, uint64_t size)
+{
+    struct span s = f->mapped.span[i];
+
+    s.to = s.to < size ? s.to : size;
+    return s;
+}
+
+/* Note what may have been changed by shared mappings, and its sum, as *sum, which is not 0. Nothing is noted if it is
+ * as it was when this process, or one that shares the mappings since a fork, published it: others may have written to
+ * the file since. */
+static int note_mapped(struct file *f, int fd, uint64_t *sum)
+{
+    struct stat now;
+    int error = f->mapped.count > 0 && next.fstat(fd, &now) != 0 ? errno : 0;
+
+    for (size_t i = 0; i < f->mapped.count && error == 0; i++)
+        error = sum_span(fd, mapped_span(f, i, (uint64_t)now.st_size), sum);
+    if (f->mapped.count == 0)
+        return error;
+    *sum = *sum ? *sum : 1;
+    if (error != 0 || (f->mapped_sum && atomic_load(f->mapped_sum) == *sum))
+        return error;
+    if ((f->flags & O_APPEND) && !f->is_placed) /* what was added, and is not put where it is */
+        error = publish_noted(f, fd);
+    f->is_placed = 1;
+    for (size_t i = 0; i < f->mapped.count && error == 0; i++) {
+        struct span s = mapped_span(f, i, (uint64_t)now.st_size);
+        error = spans_add(&f->dirty, s.from, s.to);
+    }
+    return error;
+}
+
 int file_publish(struct file *f, int fd)
 {
-    struct span mapped;
     uint64_t sum = 0;
-    int error = find_mapped(f, fd, &mapped, &sum), is_changed = mapped.from < mapped.to;
+    int error = f->is_removed ? 0 : note_mapped(f, fd, &sum);
 
-    if (is_changed && error == 0 && (f->flags & O_APPEND) && !f->is_placed) /* that is added, not put where it is */
-        error = publish_noted(f, fd);
-    if (is_changed && error == 0) {
-        f->is_placed = 1;
-        error = spans_add(&f->dirty, mapped.from, mapped.to);
-    }
     if (error == 0)
         error = publish_noted(f, fd);
-    if (is_changed && error == 0 && f->mapped_sum)
+    if (sum != 0 && error == 0 && f->mapped_sum)
         atomic_store(f->mapped_sum, sum);
     return error;
 }
@@ -246,6 +254,7 @@ int file_note_truncated(struct file *f, int fd, uint64_t size)
 
     spans_cut(&f->dirty, size);
     f->cut = size < f->cut ? size : f->cut;
+    file_forget_sum(f);
     return error == 0 && f->is_shared && unseen.from >= size ? mark_set(f, fd, size) : error;
 }
 

@@ -19,10 +19,13 @@ static int is_same_time(struct timespec a, struct timespec b)
 /* Have the bytes and the attributes of the file `from`. If that fails, they are read later. */
 static int take_state(struct file *f, int fd, deltafs_namespace_file *from, const struct stat *now)
 {
+    /* A child that reads from the memfd meanwhile must not find it empty. But with O_APPEND all is put at the end. */
+    off_t size = f->has_all && !(f->flags & O_APPEND) ? now->st_size : 0;
+
     tree_close_reader(f);
     f->st = *now;
     spans_clear(&f->dirty);
-    int status = next.ftruncate(fd, 0) == 0 ? tree_fill_memfd(f, fd, from) : DELTAFS_ERR_IO;
+    int status = next.ftruncate(fd, size) == 0 ? tree_fill_memfd(f, fd, from) : DELTAFS_ERR_IO;
     if (status != DELTAFS_OK) {
         f->has_all = 0;
         next.ftruncate(fd, now->st_size);
@@ -103,6 +106,7 @@ int file_refresh_same(struct file *f, int fd, void *stat)
     if (!is_same_file(f, now))
         return 0;
     lock_take(&f->lock);
+    file_forget_sum(f);
     if (f->kind == FILE_TREE && f->is_mapped && next.ftruncate(fd, now->st_size) != 0)
         error = errno;
     if (f->kind == FILE_TREE && !f->is_mapped && !(f->flags & O_PATH))

@@ -43,6 +43,9 @@ both 'exec 5<big; dd bs=1000000 skip=3 count=1 <&5 2>/dev/null | cksum; (dd bs=1
 both 'cksum big; cksum <big; tail -c 100000 big | cksum; sh -c "head -c 5000000 | cksum; cat | cksum" <big'
 both 'printf end >>big; printf 12345 | dd of=big conv=notrunc bs=1 seek=5000000 2>/dev/null; cksum big; cp big bigger; cmp big bigger'
 
+make shared 8 3000
+both "$(cd "$top_builddir" && pwd)/posix_shared shared"
+
 # The library and the commands of DeltaFS see folders, and a program without the variable, too.
 make again 4 3000
 expect 0 m "$deltafs" cat logical/again
@@ -148,8 +151,9 @@ cat >replaced.py <<'END'
 import os, subprocess
 fd = os.open("mine", os.O_RDWR)
 subprocess.run("mv mine old; mv theirs mine", shell=True, check=True)
-os.pwrite(fd, b"ours", 0)
-try: os.close(fd)
+try:
+    os.pwrite(fd, b"ours", 0)
+    os.close(fd)
 except OSError as e: print(e)
 END
 (cd logical && m "${PYTHON3:-python3}" ../replaced.py) >out 2>err

@@ -199,6 +199,48 @@ static void map_locked(void)
     CHECK(close(other));
 }
 
+/* What is between two mappings of a file, others may change. */
+static void map_two(void)
+{
+    char got[4] = "";
+    int fd = open_new("two", O_RDWR);
+
+    CHECK(ftruncate(fd, (off_t)(3 * PAGE)));
+    CHECK(fsync(fd));
+    char *a = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    char *b = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)(2 * PAGE));
+    check("mmap", a == MAP_FAILED || b == MAP_FAILED ? -1 : 0);
+    *a = 'A';
+    *b = 'C';
+    put("two", "B", (off_t)PAGE);
+    CHECK(munmap(a, PAGE));
+    put("two", "D", 0);
+    *b = 'E';
+    CHECK(munmap(b, PAGE));
+    CHECK(close(fd));
+    fd = open("two", O_RDONLY);
+    for (size_t i = 0; i < 3; i++)
+        CHECK(pread(fd, got + i, 1, (off_t)(i * PAGE)));
+    CHECK(close(fd));
+    printf("two mappings: %s\n", got);
+}
+
+/* The same bytes once more, in a file that was empty meanwhile. */
+static void map_truncated(const char *path, int is_by_path)
+{
+    int fd = open_new(path, O_RDWR);
+    char *bytes = map(fd, NULL, PROT_READ | PROT_WRITE, MAP_SHARED);
+
+    memcpy(bytes, "mapped", 6);
+    CHECK(msync(bytes, 10, MS_SYNC));
+    CHECK(is_by_path ? truncate(path, 0) : ftruncate(fd, 0));
+    CHECK(ftruncate(fd, 10));
+    memcpy(bytes, "mapped6789", 10);
+    CHECK(munmap(bytes, 10));
+    CHECK(close(fd));
+    show("truncated while it is mapped", path);
+}
+
 static void map_without_input(void)
 {
     int fd = open_new("input", O_RDWR);
@@ -228,6 +270,9 @@ static void maps(void)
     sync_both();
     map_over();
     map_locked();
+    map_two();
+    map_truncated("truncated", 0);
+    map_truncated("truncated by its path", 1);
     map_without_input();
 }
 

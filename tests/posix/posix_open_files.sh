@@ -4,6 +4,7 @@
 . "$top_srcdir/tests/support/cli_lib.sh"
 . "$top_srcdir/tests/posix/posix_lib.sh"
 open_files=$(cd "$top_builddir" && pwd)/posix_open_files
+shared=$(cd "$top_builddir" && pwd)/posix_shared
 cd "$work" || exit 99
 
 expect 0 "$deltafs" ns create ns
@@ -15,6 +16,13 @@ for part in paths links threads locks names replaced removed; do
     same got wanted "$part"
     [ ! -s err ] || fail "$part: a message: $(cat err)"
 done
+
+# Descriptors that several processes share.
+touch plain.shared
+"$shared" plain.shared >wanted || fail "shared: in an ordinary folder"
+m touch /mounted/shared
+m "$shared" /mounted/shared >got 2>err || fail "shared: in a mount: $(cat err)"
+same got wanted "shared"
 
 # A process that begins to write does not find a file that it was reading, and that was replaced.
 m cp /mounted/replaced/large /mounted/replaced/b
