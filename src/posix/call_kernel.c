@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -39,7 +40,8 @@ static const struct on_descriptor {
     {SYS_preadv2, 0, 0},   {SYS_pwritev2, 0, 0}, {SYS_sendfile, 0, 1},  {SYS_copy_file_range, 0, 2},
     {SYS_splice, 0, 2},    {SYS_lseek, 0, 0},    {SYS_fstat, 0, 0},     {SYS_ftruncate, 0, 0},
     {SYS_fallocate, 0, 0}, {SYS_fsync, 0, 0},    {SYS_fdatasync, 0, 0}, {SYS_getdents64, 0, 0},
-    {SYS_fcntl, 0, 0},     {SYS_dup, 0, 0},      {SYS_dup3, 0, 1},
+    {SYS_fcntl, 0, 0},     {SYS_dup, 0, 0},      {SYS_dup3, 0, 1},      {SYS_flock, 0, 0},
+    {SYS_fchmod, 0, 0},    {SYS_fchown, 0, 0},   {SYS_fchdir, 0, 0},    {SYS_syncfs, 0, 0},
 #ifdef SYS_dup2
     {SYS_dup2, 0, 1},
 #endif
@@ -105,6 +107,24 @@ static long call_bytes(long number, const long a[ARGUMENTS])
     }
 }
 
+static long call_attributes(long number, const long a[ARGUMENTS])
+{
+    switch (number) {
+    case SYS_flock:
+        return flock((int)a[0], (int)a[1]);
+    case SYS_fchmod:
+        return fchmod((int)a[0], (mode_t)a[1]);
+    case SYS_fchown:
+        return fchown((int)a[0], (uid_t)a[1], (gid_t)a[2]);
+    case SYS_fchdir:
+        return fchdir((int)a[0]);
+    case SYS_syncfs:
+        return syncfs((int)a[0]);
+    default:
+        return call_bytes(number, a);
+    }
+}
+
 static long call_descriptor(long number, const long a[ARGUMENTS])
 {
     switch (number) {
@@ -133,7 +153,7 @@ static long call_descriptor(long number, const long a[ARGUMENTS])
         return dup2((int)a[0], (int)a[1]);
 #endif
     default:
-        return call_bytes(number, a);
+        return call_attributes(number, a);
     }
 }
 

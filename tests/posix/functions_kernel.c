@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -43,6 +44,13 @@ void kernel_calls(void)
     SHOW(syscall(SYS_newfstatat, AT_FDCWD, "kernel", &st, 0));
     printf("%o\n", (unsigned)st.st_mode);
     SHOW(syscall(SYS_fsync, fd));
+    SHOW(syscall(SYS_fchmod, fd, 0600));
+    SHOW(syscall(SYS_fstat, fd, &st));
+    printf("%o\n", (unsigned)st.st_mode);
+    SHOW(syscall(SYS_flock, fd, LOCK_EX));
+    other = open("kernel", O_RDONLY);
+    SHOW(flock(other, LOCK_SH | LOCK_NB));
+    SHOW(close(other));
     other = (int)syscall(SYS_dup, fd);
     SHOW(close(fd));
     SHOW(syscall(SYS_write, other, "dup", 3));
