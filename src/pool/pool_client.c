@@ -148,10 +148,10 @@ int deltafs_pool_stop(deltafs_pool *pool)
     struct error e = {.status = DELTAFS_OK};
     int status = DELTAFS_OK;
 
-    /* The home passes the others' requests on, and is the last. */
-    for (uint32_t i = 1; i <= pool->link.servers && status == DELTAFS_OK; i++) {
+    /* The home passes the others' requests on, and is the last. If some do not answer, the rest end. */
+    for (uint32_t i = 1; i <= pool->link.servers; i++) {
         struct pool_call c = pool_call_of(POOL_STOP, (pool->link.server + i) % pool->link.servers);
-        status = pool_ask(pool, &c, "stop", &e);
+        status = error_first(status, pool_ask(pool, &c, "stop", error_after(status, &e)));
     }
     for (uint32_t i = 0; i < pool->link.wires && status == DELTAFS_OK; i++)
         status = wait_for_end(pool, pool->link.wire[i].server, &e);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 #include <deltafs/deltafs_mpi.h>
 #include "tools/cmd.h"
 
@@ -89,7 +90,15 @@ static int pool_run(const struct command_call *c)
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
     int status = deltafs_mpi_pool_serve(MPI_COMM_WORLD, &o);
-    return status == DELTAFS_OK ? EXIT_OK : text_fail(text_exit_code(status), "pool: %s", deltafs_errmsg(NULL));
+    if (status == DELTAFS_OK)
+        return EXIT_OK;
+    int code = text_fail(text_exit_code(status), "pool: %s", deltafs_errmsg(NULL));
+    if (status != DELTAFS_ERR_MPI)
+        return code;
+    /* Servers are lost: the rest cannot agree on a code, and MPI_Finalize would wait for them. */
+    text_print_kept();
+    fflush(NULL);
+    _exit(code);
 }
 
 static const struct command_option options[] = {

@@ -26,6 +26,12 @@ struct answer_message {
 #define REQUEST_HEAD offsetof(struct request_message, bytes)
 #define ANSWER_HEAD  offsetof(struct answer_message, bytes)
 
+enum peer_lost {
+    PEER_FINE,
+    PEER_LATE, /* it has not answered; when it does, it is fine again */
+    PEER_GONE  /* MPI could not send to it */
+};
+
 struct peer_call {
     struct pool_job *jobs; /* that get the answer; NULL: the call is free, or late */
     int is_busy;
@@ -51,7 +57,7 @@ struct pool_peers {
     struct pool_job *first, *last; /* that wait for a call */
     unsigned busy;                 /* calls */
     uint8_t *calls_to;             /* under way, for each server */
-    uint8_t *is_lost;              /* each server: it has not answered */
+    uint8_t *lost;                 /* enum peer_lost of each server */
     uint64_t looked;               /* when for late calls */
     struct peer_call call[CALLS];
     struct peer_taker taker[TAKERS];
@@ -74,7 +80,7 @@ static int take(struct pool_peers *p, int i, struct error *e)
 
 static int peers_allocate(struct pool_peers *p)
 {
-    int is_fine = p->calls_to && p->is_lost;
+    int is_fine = p->calls_to && p->lost;
 
     for (int i = 0; i < CALLS; i++) {
         p->call[i].request = malloc(sizeof *p->call[i].request);
@@ -101,7 +107,7 @@ int pool_peers_create(MPI_Comm comm, struct pool_service *service, struct pool_d
                              .service = service,
                              .door = door,
                              .calls_to = calloc(service->servers, 1),
-                             .is_lost = calloc(service->servers, 1)};
+                             .lost = calloc(service->servers, 1)};
     for (int i = 0; i < REQUESTS; i++)
         p->request[i] = MPI_REQUEST_NULL;
     if (!peers_allocate(p))
@@ -138,7 +144,7 @@ void pool_peers_destroy(struct pool_peers *p)
         free(p->taker[i].answer);
     }
     free(p->calls_to);
-    free(p->is_lost);
+    free(p->lost);
     if (is_done)
         free(p);
 }
@@ -166,6 +172,40 @@ static void answer_lost(struct pool_peers *p, struct pool_job *jobs)
     error_set(&e, DELTAFS_ERR_IO, "does not answer");
     pool_answer_error(&e, text, &answer);
     answer_all(p, jobs, &answer, text);
+}
+
+static void call_free(struct pool_peers *p, int i)
+{
+    struct peer_call *c = &p->call[i];
+
+    /* Both of its requests may have been completed at once; then this is called for each. */
+    if (!c->is_busy || c->jobs || p->request[2 * i] != MPI_REQUEST_NULL || p->request[2 * i + 1] != MPI_REQUEST_NULL)
+        return;
+    c->is_busy = 0;
+    p->busy--;
+    p->calls_to[c->server]--;
+}
+
+/* All calls to a server fail, and those to come. */
+static void server_lose(struct pool_peers *p, uint32_t server, enum peer_lost how)
+{
+    p->lost[server] = (uint8_t)how;
+    for (int i = 0; i < CALLS; i++) {
+        struct peer_call *c = &p->call[i];
+        if (!c->jobs || c->server != server)
+            continue;
+        answer_lost(p, c->jobs);
+        c->jobs = NULL;
+    }
+}
+
+/* A call could not be sent: no answer comes. */
+static void call_lose(struct pool_peers *p, int i)
+{
+    server_lose(p, p->call[i].server, PEER_GONE);
+    if (p->request[2 * i + 1] != MPI_REQUEST_NULL)
+        MPI_Cancel(&p->request[2 * i + 1]);
+    call_free(p, i);
 }
 
 static int is_growing(const struct pool_peers *p, uint64_t id)
@@ -204,7 +244,7 @@ static void collect_growing(struct pool_peers *p, struct pool_job *job, struct p
     p->last = before;
 }
 
-static int call_start(struct pool_peers *p, int i, struct pool_job *job, struct error *e)
+static void call_start(struct pool_peers *p, int i, struct pool_job *job)
 {
     struct peer_call *c = &p->call[i];
     struct request_message *m = c->request;
@@ -227,7 +267,8 @@ static int call_start(struct pool_peers *p, int i, struct pool_job *job, struct 
     if (code == MPI_SUCCESS)
         code =
             MPI_Isend(m, (int)(REQUEST_HEAD + bytes), MPI_BYTE, (int)server, TAG_REQUEST, p->comm, &p->request[2 * i]);
-    return code == MPI_SUCCESS ? DELTAFS_OK : mpi_error(e, code, "send to another server");
+    if (code != MPI_SUCCESS)
+        call_lose(p, i);
 }
 
 static int free_call(const struct pool_peers *p)
@@ -240,12 +281,11 @@ static int free_call(const struct pool_peers *p)
 }
 
 /* Start what waits and can be started. */
-static int calls_start(struct pool_peers *p, struct error *e)
+static void calls_start(struct pool_peers *p)
 {
     struct pool_job **at = &p->first, *before = NULL;
-    int status = DELTAFS_OK;
 
-    while (*at && p->busy < CALLS && status == DELTAFS_OK) {
+    while (*at && p->busy < CALLS) {
         struct pool_job *job = *at;
         if (!can_start(p, job)) {
             before = job;
@@ -256,12 +296,30 @@ static int calls_start(struct pool_peers *p, struct error *e)
         if (!*at)
             p->last = before;
         job->next = NULL;
-        status = call_start(p, free_call(p), job, e);
+        call_start(p, free_call(p), job);
         /* The queue may have lost others, too. */
         at = &p->first;
         before = NULL;
     }
-    return status;
+}
+
+/* Answer what waits for servers that are lost. */
+static void answer_waiting(struct pool_peers *p)
+{
+    struct pool_job **at = &p->first, *before = NULL;
+
+    while (*at) {
+        struct pool_job *job = *at;
+        if (p->lost[job->request.server] == PEER_FINE) {
+            before = job;
+            at = &job->next;
+            continue;
+        }
+        *at = job->next;
+        job->next = NULL;
+        answer_lost(p, job);
+    }
+    p->last = before;
 }
 
 void pool_peers_ask(struct pool_peers *p, struct pool_job *job)
@@ -275,7 +333,7 @@ void pool_peers_ask(struct pool_peers *p, struct pool_job *job)
         pool_door_answer(p->door, job, &answer);
         return;
     }
-    if (p->is_lost[r->server]) {
+    if (p->lost[r->server] != PEER_FINE) {
         answer_lost(p, job);
         return;
     }
@@ -288,23 +346,13 @@ void pool_peers_ask(struct pool_peers *p, struct pool_job *job)
 
 /* ---- Moving ---- */
 
-static void call_free(struct pool_peers *p, int i)
-{
-    struct peer_call *c = &p->call[i];
-
-    /* Both of its requests may have been completed at once; then this is called for each. */
-    if (!c->is_busy || c->jobs || p->request[2 * i] != MPI_REQUEST_NULL || p->request[2 * i + 1] != MPI_REQUEST_NULL)
-        return;
-    c->is_busy = 0;
-    p->busy--;
-    p->calls_to[c->server]--;
-}
-
 static void call_answered(struct pool_peers *p, int i, int n)
 {
     struct peer_call *c = &p->call[i];
     struct answer_message *m = c->answer;
 
+    if (!c->jobs && p->lost[c->server] == PEER_LATE)
+        p->lost[c->server] = PEER_FINE;
     if (n < (int)ANSWER_HEAD || m->answer.bytes > POOL_REMOTE_BYTES || (size_t)n != ANSWER_HEAD + m->answer.bytes)
         answer_lost(p, c->jobs);
     else
@@ -325,24 +373,45 @@ static int taker_serve(struct pool_peers *p, int i, int source, int n, struct er
     t->is_answering = 1;
     int code = MPI_Isend(a, (int)(ANSWER_HEAD + a->answer.bytes), MPI_BYTE, source, TAG_ANSWER + (int)m->call, p->comm,
                          &p->request[2 * CALLS + i]);
-    return code == MPI_SUCCESS ? DELTAFS_OK : mpi_error(e, code, "answer another server");
+    /* Who has asked is gone. */
+    return code == MPI_SUCCESS ? DELTAFS_OK : take(p, i, e);
 }
 
-static int peers_done(struct pool_peers *p, int which, const MPI_Status *s, struct error *e)
+static void call_done(struct pool_peers *p, int which, const MPI_Status *s, int code)
 {
-    int n, i = which < 2 * CALLS ? which / 2 : which - 2 * CALLS;
+    int n, is_cancelled = 1, i = which / 2;
 
-    MPI_Get_count(s, MPI_BYTE, &n);
+    if (code != MPI_SUCCESS) {
+        call_lose(p, i);
+        return;
+    }
+    if (which % 2 == 1)
+        MPI_Test_cancelled(s, &is_cancelled);
+    if (!is_cancelled) {
+        MPI_Get_count(s, MPI_BYTE, &n);
+        call_answered(p, i, n);
+    }
+    call_free(p, i);
+}
+
+/* One of MPI's requests is done, or has failed with this code. */
+static int peers_done(struct pool_peers *p, int which, const MPI_Status *s, int code, struct error *e)
+{
+    int n, i = which - 2 * CALLS;
+
     if (which < 2 * CALLS) {
-        if (which % 2 == 1)
-            call_answered(p, i, n);
-        call_free(p, i);
+        call_done(p, which, s, code);
         return DELTAFS_OK;
     }
-    return p->taker[i].is_answering ? take(p, i, e) : taker_serve(p, i, s->MPI_SOURCE, n, e);
+    if (p->taker[i].is_answering)
+        return take(p, i, e);
+    if (code != MPI_SUCCESS)
+        return mpi_error(e, code, "receive from another server");
+    MPI_Get_count(s, MPI_BYTE, &n);
+    return taker_serve(p, i, s->MPI_SOURCE, n, e);
 }
 
-/* Calls that wait for too long fail; those to the same server do from now on. */
+/* Servers that have not answered for too long are lost. */
 static void look_for_late(struct pool_peers *p)
 {
     uint64_t now = thread_clock();
@@ -352,28 +421,28 @@ static void look_for_late(struct pool_peers *p)
     p->looked = now;
     for (int i = 0; i < CALLS; i++) {
         struct peer_call *c = &p->call[i];
-        if (!c->jobs || now - c->since < PATIENCE)
-            continue;
-        p->is_lost[c->server] = 1;
-        answer_lost(p, c->jobs);
-        c->jobs = NULL;
+        if (c->jobs && now - c->since >= PATIENCE)
+            server_lose(p, c->server, PEER_LATE);
     }
+    answer_waiting(p);
 }
 
 int pool_peers_poll(struct pool_peers *p, int *has_moved, struct error *e)
 {
-    int n = 0, status = DELTAFS_OK;
+    int n = 0, class = MPI_SUCCESS, status = DELTAFS_OK;
 
     *has_moved = 0;
     if (p->service->servers == 1)
         return DELTAFS_OK;
     if (p->first)
-        status = calls_start(p, e);
+        calls_start(p);
     int code = MPI_Testsome(REQUESTS, p->request, &n, p->index, p->status);
     if (code != MPI_SUCCESS)
+        MPI_Error_class(code, &class);
+    if (class != MPI_SUCCESS && class != MPI_ERR_IN_STATUS)
         return mpi_error(e, code, "exchange messages with other servers");
     for (int i = 0; i < n && status == DELTAFS_OK; i++)
-        status = peers_done(p, p->index[i], &p->status[i], e);
+        status = peers_done(p, p->index[i], &p->status[i], class == MPI_SUCCESS ? class : p->status[i].MPI_ERROR, e);
     *has_moved = n > 0;
     look_for_late(p);
     return status;

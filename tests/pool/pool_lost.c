@@ -1,0 +1,121 @@
+/* A client of a pool whose servers, disks, network or clients fail: what it reads is right, or an error that comes
+ * soon.
+ *
+ *     pool_lost POINT write FILES            create files, or write them again
+ *     pool_lost POINT read FILES SECONDS     read them; no call takes longer than that
+ *
+ * Prints what it has seen, and the first message. Files that are not there, and zeros, are what a client leaves that
+ * was killed while it wrote. Exits with 1 if a byte is wrong, or a call takes too long. */
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <deltafs/deltafs_pool.h>
+
+#define WORDS 80000 /* of 8 bytes; of a file, which has two chunks */
+
+static deltafs_pool *pool;
+static uint64_t words[WORDS];
+static unsigned fine, failed, absent, short_ones, zeros;
+static double longest;
+static char message[2048] = "no error";
+
+static double seconds(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Note how a call has ended that began at `start`; returns its status. */
+static int note(double start, int status)
+{
+    double took = seconds() - start;
+
+    longest = took > longest ? took : longest;
+    if (status != DELTAFS_OK && status != DELTAFS_ERR_NOT_FOUND && failed == 0)
+        snprintf(message, sizeof message, "%s", deltafs_errmsg(NULL));
+    return status;
+}
+
+static uint64_t word_of(unsigned file, unsigned i)
+{
+    return (uint64_t)(file + 1) << 32 | (i + 1);
+}
+
+static int open_file(unsigned file, int flags, deltafs_pool_file **out)
+{
+    char path[32];
+    double start = seconds();
+
+    snprintf(path, sizeof path, "/file.%u", file);
+    return note(start, deltafs_pool_file_open(pool, path, flags, 0600, out));
+}
+
+static void write_file(unsigned file)
+{
+    deltafs_pool_file *f = NULL;
+    int status = open_file(file, O_RDWR | O_CREAT, &f);
+
+    for (unsigned i = 0; i < WORDS; i++)
+        words[i] = word_of(file, i);
+    double start = seconds();
+    if (status == DELTAFS_OK)
+        status = note(start, deltafs_pool_file_write(f, 0, words, sizeof words));
+    deltafs_pool_file_close(f);
+    *(status == DELTAFS_OK ? &fine : &failed) += 1;
+}
+
+static void check_words(unsigned file, size_t size)
+{
+    size_t n = size / sizeof words[0];
+
+    for (unsigned i = 0; i < n; i++) {
+        if (words[i] != 0 && words[i] != word_of(file, i)) {
+            fprintf(stderr, "word %u of file %u is wrong\n", i, file);
+            exit(1);
+        }
+        zeros += words[i] == 0;
+    }
+    short_ones += n < WORDS;
+    fine++;
+}
+
+static void read_file(unsigned file)
+{
+    deltafs_pool_file *f = NULL;
+    size_t got = 0;
+    int status = open_file(file, O_RDONLY, &f);
+
+    double start = seconds();
+    if (status == DELTAFS_OK)
+        status = note(start, deltafs_pool_file_read(f, 0, words, sizeof words, &got));
+    deltafs_pool_file_close(f);
+    if (status == DELTAFS_OK)
+        check_words(file, got);
+    else
+        *(status == DELTAFS_ERR_NOT_FOUND ? &absent : &failed) += 1;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 4)
+        return 2;
+    int is_write = strcmp(argv[2], "write") == 0;
+    unsigned files = (unsigned)atoi(argv[3]);
+    double most = argc > 4 ? atof(argv[4]) : 100;
+
+    if (deltafs_pool_open(argv[1], &pool) != DELTAFS_OK) {
+        printf("%s\n", deltafs_errmsg(NULL));
+        return 3;
+    }
+    for (unsigned i = 0; i < files; i++)
+        (is_write ? write_file : read_file)(i);
+    deltafs_pool_close(pool);
+    printf("%u fine, %u failed, %u absent, %u short, %u zeros; %.2f seconds at most; %s\n", fine, failed, absent,
+           short_ones, zeros, longest, message);
+    return longest > most;
+}
