@@ -1,8 +1,9 @@
 /* deltafs pool: wait for a pool's servers, ask them, and end them; load and drain are in cmd_pool_stage.c. */
-#include <inttypes.h>
+#include <string.h>
 #include <time.h>
 #include <deltafs/deltafs_pool.h>
 #include "tools/cmd.h"
+#include "tools/ns_copy.h"
 #include "tools/progress.h"
 
 #define WAIT_DEFAULT 60 /* seconds */
@@ -62,25 +63,52 @@ static const struct command cmd_pool_wait = {.name = "wait",
 
 /* ---- stop ---- */
 
+static int is_in(const char *path, const char *point)
+{
+    size_t n = strlen(point);
+
+    while (n > 0 && point[n - 1] == '/')
+        n--;
+    return strncmp(path, point, n) == 0 && (path[n] == '/' || path[n] == '\0');
+}
+
+/* POINT, FROM and TO. */
+static int drain_first(char **operand)
+{
+    const struct ns_copy_options o = {.is_recursive = 1, .is_preserving = 1, .stage = NS_COPY_FROM_POOL};
+
+    if (!is_in(operand[1], operand[0]))
+        return text_fail(EXIT_USAGE, "pool stop: %s must be in %s, which ends", operand[1], operand[0]);
+    int code = ns_copy(&o, operand + 1, 1);
+    return code == EXIT_OK ? code : text_fail(code, "pool stop: not all was copied; %s goes on", operand[0]);
+}
+
 static int stop_run(const struct command_call *c)
 {
+    const int *is_draining = c->values;
     deltafs_pool *pool = NULL;
-    int status = deltafs_pool_open(c->operand[0], &pool);
 
-    if (status == DELTAFS_OK)
-        status = deltafs_pool_stop(pool);
-    int code = status == DELTAFS_OK ? EXIT_OK : pool_fail(status);
+    if (c->count != (*is_draining ? 3 : 1))
+        return text_fail(EXIT_USAGE, "pool stop: POINT must be given, then FROM and TO if there is --drain");
+    int status = deltafs_pool_open(c->operand[0], &pool), code = status == DELTAFS_OK ? EXIT_OK : pool_fail(status);
+    if (code == EXIT_OK && *is_draining)
+        code = drain_first(c->operand);
+    if (code == EXIT_OK && (status = deltafs_pool_stop(pool)) != DELTAFS_OK)
+        code = pool_fail(status);
     deltafs_pool_close(pool);
     return code;
 }
 
-static const struct command cmd_pool_stop = {.name = "stop",
-                                             .usage = "POINT",
-                                             .text = "End a pool's servers. What is in the pool is deleted.",
-                                             .missing = "POINT must be given",
-                                             .least = 1,
-                                             .most = 1,
-                                             .run = stop_run};
+static const struct command_option stop_options[] = {
+    {"drain", 0, NULL, "first copy FROM, which is in the pool, to TO, as 'pool drain' does", NULL, 0}, {0}};
+
+static const struct command cmd_pool_stop = {
+    .name = "stop",
+    .usage = "POINT [--drain FROM TO]",
+    .text = "End a pool's servers. What is in the pool is deleted. If --drain cannot copy all, the pool goes on.",
+    .size = sizeof(int),
+    .option = stop_options,
+    .run = stop_run};
 
 static const struct command *const subs[] = {&cmd_pool_wait,  &cmd_pool_status, &cmd_pool_load,
                                              &cmd_pool_drain, &cmd_pool_stop,   NULL};

@@ -45,8 +45,9 @@ on h2 "$deltafs" pool drain "$point/run" "$work/n:/run" || fail "drain into a na
 "$deltafs" ns cp -r n:/run from || fail "ns cp"
 diff -r all/run from || fail "what was drained into a namespace differs"
 
-on h2 "$deltafs" pool stop "$point" || fail "exit code $? of 'pool stop'"
+on h2 "$deltafs" pool stop "$point" --drain "$point/run" "$work/last" || fail "exit code $? of 'pool stop'"
 wait "$servers" || fail "exit code $? of the servers: $(cat "$work/servers")"
 servers=
+diff -r all/run last || fail "what was drained at the end differs"
 nothing_left h1
 nothing_left h2

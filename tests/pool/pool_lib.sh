@@ -33,9 +33,9 @@ pool_start() {
     $client_node "$deltafs" pool wait "$point" --timeout 30 || fail "the servers do not start"
 }
 
-# pool_stop: they end with exit code 0, and leave nothing.
+# pool_stop [OPTION...]: they end with exit code 0, and leave nothing.
 pool_stop() {
-    $client_node "$deltafs" pool stop "$point" || fail "exit code $? of 'pool stop'"
+    $client_node "$deltafs" pool stop "$point" "$@" || fail "exit code $? of 'pool stop'"
     wait "$servers" || fail "exit code $? of the servers"
     servers=
     [ -z "$(ls -A "$work/local" "$DELTAFS_POOL_DIR" | grep -v ':$')" ] || fail "the servers left files"

@@ -108,4 +108,15 @@ expect 3 "$deltafs" pool drain "$point/single" back/pipe/x
 expect 1 "$deltafs" pool load tree/one "$work/other"
 says "no pool is mounted here"
 expect 2 "$deltafs" pool load tree
-pool_stop
+
+# The pool ends only if all that was to be drained is.
+expect 2 "$deltafs" pool stop "$point" "$point/tree" last
+expect 2 "$deltafs" pool stop "$point" --drain "$point/tree"
+expect 2 "$deltafs" pool stop "$point" --drain "${point}2/tree" last
+says "must be in $point"
+expect 3 "$deltafs" pool stop "$point" --drain "$point/tree" none/last
+says "not all was copied; $point goes on"
+touch -d '2001-02-03 04:05:06.789012345 UTC' tree/one
+pool load tree "$point/tree"
+pool_stop --drain "$point/tree" last
+same_trees tree last
