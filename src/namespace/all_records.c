@@ -110,6 +110,29 @@ static int decode_versions(struct all_records *a, struct error *e)
     return status;
 }
 
+int version_is_same_entry(const struct version *a, const struct version *b)
+{
+    const struct entry *x = &a->entry, *y = &b->entry;
+
+    return id_is_same(&x->inode.id, &y->inode.id) && id_is_same(&x->parent, &y->parent) &&
+           x->name_size == y->name_size && memcmp(x->name, y->name, x->name_size) == 0;
+}
+
+/* A name may have very many versions: this takes one pass. */
+static void find_newest(struct all_records *a)
+{
+    a->newest = NULL;
+    for (struct version *v = a->version; v < a->version + a->versions; v++) {
+        struct version **w = &a->newest;
+        while (*w && !version_is_same_entry(v, *w))
+            w = &(*w)->other;
+        if (*w && v->entry.inode.stamp < (*w)->entry.inode.stamp)
+            continue;
+        v->other = *w ? (*w)->other : NULL;
+        *w = v;
+    }
+}
+
 int all_records_next(struct all_records *a, struct error *e)
 {
     struct record_source *least = NULL, *end = a->source + a->sources;
@@ -126,40 +149,27 @@ int all_records_next(struct all_records *a, struct error *e)
             if (status == DELTAFS_OK)
                 status = source_next(a->tables, s, e);
         }
-    return status == DELTAFS_OK ? decode_versions(a, e) : status;
-}
-
-int version_is_same_entry(const struct version *a, const struct version *b)
-{
-    const struct entry *x = &a->entry, *y = &b->entry;
-
-    return id_is_same(&x->inode.id, &y->inode.id) && id_is_same(&x->parent, &y->parent) &&
-           x->name_size == y->name_size && memcmp(x->name, y->name, x->name_size) == 0;
+    if (status == DELTAFS_OK)
+        status = decode_versions(a, e);
+    if (status == DELTAFS_OK)
+        find_newest(a);
+    return status;
 }
 
 int all_records_is_newest(const struct all_records *a, const struct version *v)
 {
-    for (const struct version *w = a->version; w < a->version + a->versions; w++)
-        if (w->entry.inode.stamp > v->entry.inode.stamp && version_is_same_entry(v, w))
-            return 0;
-    return 1;
-}
+    const struct version *w = a->newest;
 
-int all_records_is_last(const struct all_records *a, const struct version *v)
-{
-    for (const struct version *w = v + 1; w < a->version + a->versions; w++)
-        if (w->entry.inode.stamp == v->entry.inode.stamp && version_is_same_entry(v, w))
-            return 0;
-    return all_records_is_newest(a, v);
+    while (!version_is_same_entry(v, w))
+        w = w->other;
+    return w->entry.inode.stamp == v->entry.inode.stamp;
 }
 
 int all_records_put(const struct all_records *a, deltafs_dir *to, uint64_t *count, struct error *e)
 {
     int status = DELTAFS_OK;
 
-    for (const struct version *v = a->version; v < a->version + a->versions && status == DELTAFS_OK; v++) {
-        if (!all_records_is_last(a, v))
-            continue;
+    for (const struct version *v = a->newest; v && status == DELTAFS_OK; v = v->other) {
         status = error_of_call(deltafs_append(to, a->key, a->bytes.bytes + v->at, v->size), e);
         ++*count;
     }

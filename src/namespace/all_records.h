@@ -7,8 +7,9 @@
 struct version {
     size_t table; /* its place */
     uint64_t label;
-    struct entry entry; /* its texts are in `bytes` */
-    size_t at, size;    /* of the record, in `bytes` */
+    struct entry entry;    /* its texts are in `bytes` */
+    size_t at, size;       /* of the record, in `bytes` */
+    struct version *other; /* of one that is newest: that of another entry */
 };
 
 struct all_records {
@@ -20,6 +21,8 @@ struct all_records {
     struct version *version; /* of the key that was read last: table after table, and those of a table by label, but for
                                 those of its journal, which are first */
     size_t versions, version_room;
+    struct version *newest; /* the last of the newest version of each entry; few, as only a collision of the hash makes
+                               two */
     uint64_t key;
 };
 
@@ -31,11 +34,9 @@ int all_records_next(struct all_records *a, struct error *e);
 
 /* Whether both are states of the same entry, under the same name. */
 int version_is_same_entry(const struct version *a, const struct version *b);
-/* Whether no version of the same entry is newer. Of several with the same stamp, which say the same, only the last is
- * `is_last`. */
+/* Whether no version of the same entry is newer. */
 int all_records_is_newest(const struct all_records *a, const struct version *v);
-int all_records_is_last(const struct all_records *a, const struct version *v);
-/* Append the last of the newest version of each entry to a directory; *count is raised for each. */
+/* Append the newest version of each entry to a directory; *count is raised for each. */
 int all_records_put(const struct all_records *a, deltafs_dir *to, uint64_t *count, struct error *e);
 
 #endif
