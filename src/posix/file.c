@@ -157,6 +157,15 @@ int file_is_at(const struct file *f, int fd)
     return atomic_load(&files.of[fd]) == f;
 }
 
+int file_take(struct file *f, int fd)
+{
+    lock_take(&f->lock);
+    if (file_is_at(f, fd))
+        return 1;
+    lock_give(&f->lock);
+    return 0;
+}
+
 int file_reopen(int fd, int flags)
 {
     char path[64];

@@ -87,8 +87,12 @@ void file_forget_range(unsigned first, unsigned last);
 /* Call `fn` for each descriptor that is an open file, and return the first error. */
 int file_each(int (*fn)(struct file *f, int fd, void *arg), void *arg);
 
-/* Whether a descriptor that file_each() has found is this file, and stays so while the lock of the file is held:
- * another thread may have closed it, and it may be something else by now. */
+/* For file_each: take the lock of a file, if the descriptor is still this file, and stays so while the lock is held:
+ * another thread may have closed it, and it may be something else by now, also a file outside of mounts. Returns
+ * whether it is. */
+int file_take(struct file *f, int fd);
+/* Whether a descriptor that file_each() has found is this file, and stays so while the lock of the file is held.
+ */
 int file_is_at(const struct file *f, int fd);
 /* The memfd of a descriptor, by a descriptor that has an offset and flags of its own; -1, with errno, without /proc. */
 int file_reopen(int fd, int flags);

@@ -68,7 +68,8 @@ void file_lock_end(struct file *f)
 static int share(struct file *f, int fd, void *unused)
 {
     (void)unused;
-    lock_take(&f->lock);
+    if (!file_take(f, fd))
+        return 0;
     file_lock_share(f, fd);
     lock_give(&f->lock);
     return 0;

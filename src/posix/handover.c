@@ -152,10 +152,9 @@ static int hand_file(struct file *f, int fd, void *handing)
 {
     struct stat now;
 
-    if (!is_inherited(f, fd) || next.fstat(fd, &now) != 0)
+    if (!is_inherited(f, fd) || !file_take(f, fd))
         return 0;
-    lock_take(&f->lock);
-    int error = hand_held(f, fd, &now, handing);
+    int error = next.fstat(fd, &now) != 0 ? errno : hand_held(f, fd, &now, handing);
     lock_give(&f->lock);
     return error;
 }

@@ -70,9 +70,8 @@ static int keep_bytes(struct file *f, int fd, void *stat)
 {
     char byte;
 
-    if (!is_file(f, stat) || f->has_all)
+    if (!is_file(f, stat) || f->has_all || !file_take(f, fd))
         return 0;
-    lock_take(&f->lock);
     file_read_at(f, fd, &byte, 1, 0);
     lock_give(&f->lock);
     return 0;
@@ -111,7 +110,7 @@ static int note_removed(struct file *f, int fd, void *stat)
     if (!is_file(f, stat))
         return 0;
     f->is_removed = 1;
-    if (f->is_held && mark_before_seek(f, fd) == 0)
+    if (f->is_held && file_is_at(f, fd) && mark_before_seek(f, fd) == 0)
         mark_set_at_end(f, fd);
     return 0;
 }

@@ -174,9 +174,8 @@ static int load_open(struct file *f, int fd, void *stat)
 {
     int error = 0;
 
-    if (!is_file(f, stat) || f->flags & O_PATH)
+    if (!is_file(f, stat) || f->flags & O_PATH || !file_take(f, fd))
         return 0;
-    lock_take(&f->lock);
     error = file_load(f, fd);
     lock_give(&f->lock);
     return error;

@@ -275,8 +275,9 @@ static pthread_mutex_t forking = LOCK_INITIALIZER; /* one thread at a time */
 static int share(struct file *f, int fd, void *arg)
 {
     (void)arg;
-    lock_take(&f->lock);
-    int error = file_is_at(f, fd) ? mark_begin(f, fd) : 0;
+    if (!file_take(f, fd))
+        return 0;
+    int error = mark_begin(f, fd);
     lock_give(&f->lock);
     return error;
 }

@@ -103,9 +103,8 @@ int file_refresh_same(struct file *f, int fd, void *stat)
     const struct stat *now = stat;
     int error = 0;
 
-    if (!is_same_file(f, now))
+    if (!is_same_file(f, now) || !file_take(f, fd))
         return 0;
-    lock_take(&f->lock);
     file_forget_sum(f);
     if (f->kind == FILE_TREE && f->is_mapped && next.ftruncate(fd, now->st_size) != 0)
         error = errno;

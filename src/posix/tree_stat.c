@@ -54,10 +54,16 @@ int file_stat(struct file *f, int fd, struct stat *out)
 /* What was written to an open file counts for its size, too. */
 int file_note_size(struct file *f, int fd, void *stat)
 {
-    struct stat *out = stat;
+    struct stat *out = stat, now;
     int is_same = f->kind == FILE_TREE && f->st.st_ino == out->st_ino && f->st.st_dev == out->st_dev;
 
-    return is_same && (f->dirty.count > 0 || f->cut != UINT64_MAX) ? file_stat(f, fd, out) : 0;
+    if (!is_same || (f->dirty.count == 0 && f->cut == UINT64_MAX))
+        return 0;
+    int error = file_stat(f, fd, &now);
+    if (!file_is_at(f, fd)) /* another thread has closed it, and published its bytes */
+        return 0;
+    *out = error == 0 ? now : *out;
+    return error;
 }
 
 int tree_stat(struct mount *m, const char *path, int flags, struct stat *out)

@@ -428,6 +428,64 @@ static void quick_ends(void)
     say_text("closed in a range");
 }
 
+/* ---- A number that becomes that of another file ---- */
+
+#define REUSE_NS   500000000
+#define OTHER_SIZE 100000
+
+static void *opens(void *unused)
+{
+    while (!is_over) {
+        int fd = open("reused", O_RDWR | O_CREAT, 0644);
+        (void)!write(fd, "12345678", 8);
+        close(fd);
+    }
+    return unused;
+}
+
+static void *truncates(void *failed)
+{
+    while (!is_over) {
+        int fd = open("reused", O_WRONLY | O_CREAT | O_TRUNC, 0644);
+        *(int *)failed += fd < 0 || write(fd, "abc", 3) != 3 || close(fd) != 0;
+    }
+    return NULL;
+}
+
+/* A file that is not in the folder is not changed by what others do with one that is. */
+static void *watches(void *changes)
+{
+    struct stat st;
+
+    while (!is_over) {
+        int fd = memfd_create("other", MFD_CLOEXEC);
+        *(int *)changes += ftruncate(fd, OTHER_SIZE) != 0;
+        for (int i = 0; i < 5; i++) {
+            sched_yield();
+            *(int *)changes += fstat(fd, &st) != 0 || st.st_size != OTHER_SIZE;
+        }
+        close(fd);
+    }
+    return NULL;
+}
+
+static void reuse_numbers(void)
+{
+    static void *(*const what[])(void *) = {opens, opens, truncates, watches, watches};
+    const struct timespec some = {.tv_nsec = REUSE_NS};
+    pthread_t thread[5];
+    int changes[5] = {0}; /* or failures */
+
+    for (int i = 0; i < 5; i++)
+        pthread_create(&thread[i], NULL, what[i], &changes[i]);
+    nanosleep(&some, NULL);
+    is_over = 1;
+    for (int i = 0; i < 5; i++)
+        pthread_join(thread[i], NULL);
+    say("calls that failed", changes[2]);
+    say("changes of another file", changes[3] + changes[4]);
+}
+
 /* ---- posix_spawn with signals ---- */
 
 #define SPAWN_TIMES 30
@@ -462,9 +520,9 @@ static void spawn_with_signals(void)
 static const struct part {
     const char *name;
     void (*fn)(void);
-} parts[] = {{"close", close_while_used}, {"mask", create_with_mask},   {"handler", exit_in_handler},
-             {"write", handler_writes},   {"fork", fork_while_used},    {"raw", raw_children},
-             {"quick", quick_ends},       {"spawn", spawn_with_signals}};
+} parts[] = {{"close", close_while_used}, {"mask", create_with_mask},    {"handler", exit_in_handler},
+             {"write", handler_writes},   {"fork", fork_while_used},     {"raw", raw_children},
+             {"quick", quick_ends},       {"spawn", spawn_with_signals}, {"reuse", reuse_numbers}};
 
 int main(int argc, char **argv)
 {

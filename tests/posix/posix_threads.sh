@@ -11,7 +11,7 @@ mkdir folder
 (umask 027 && m mkdir /mounted/folder) || fail "mkdir"
 [ "$(stat -c %a ns/RUN)" = 640 ] || fail "the mode of RUN: $(stat -c %a ns/RUN)"
 m ls -ld /mounted/folder | grep -q '^drwxr-x---' || fail "the mode of a folder: $(m ls -ld /mounted/folder)"
-for part in close mask handler write fork raw quick spawn; do
+for part in close mask handler write fork raw quick spawn reuse; do
     "$threads" "$work/folder" "$part" >wanted || fail "$part: in an ordinary folder"
     m "$threads" /mounted/folder "$part" >got 2>err || fail "$part: in a mount"
     same got wanted "$part"
