@@ -80,7 +80,7 @@ static int put_span(int fd, deltafs_logical *h, struct span s, uint64_t to)
         size_t want = s.to - s.from < COPY_SIZE ? (size_t)(s.to - s.from) : COPY_SIZE;
         ssize_t got = next.pread(fd, bytes, want, (off_t)s.from);
         if (got <= 0) {
-            status = got < 0 ? DELTAFS_ERR_IO : DELTAFS_OK; /* it was truncated meanwhile */
+            status = got < 0 ? DELTAFS_ERR_MEMORY : DELTAFS_OK; /* it was truncated meanwhile */
             break;
         }
         status = deltafs_logical_write(h, to, bytes, (size_t)got);
@@ -111,7 +111,7 @@ static int put_changes(struct file *f, int fd, deltafs_logical *h)
 {
     struct stat now;
     uint64_t size = 0;
-    int status = next.fstat(fd, &now) != 0 ? DELTAFS_ERR_IO : deltafs_logical_size(h, &size);
+    int status = next.fstat(fd, &now) != 0 ? DELTAFS_ERR_MEMORY : deltafs_logical_size(h, &size);
 
     if (status == DELTAFS_OK && f->cut < size) {
         status = deltafs_logical_truncate(h, f->cut);

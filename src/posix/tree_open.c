@@ -28,11 +28,11 @@ int tree_fill_memfd(struct file *f, int fd, deltafs_namespace_file *from)
         size_t got = 0;
         status = deltafs_namespace_file_read(from, at, t->copy, COPY_SIZE, &got);
         if (status == DELTAFS_OK && (got == 0 || next.pwrite(fd, t->copy, got, (off_t)at) != (ssize_t)got))
-            status = DELTAFS_ERR_IO;
+            status = got == 0 ? DELTAFS_ERR_IO : DELTAFS_ERR_MEMORY;
         at += got;
     }
     if (status == DELTAFS_OK && !f->has_all && next.ftruncate(fd, f->st.st_size) != 0)
-        status = DELTAFS_ERR_IO;
+        status = DELTAFS_ERR_MEMORY;
     return status;
 }
 

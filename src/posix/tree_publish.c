@@ -22,7 +22,7 @@ static int put_span(struct tree *t, int fd, deltafs_namespace_file *to, struct s
         size_t want = s.to - s.from < COPY_SIZE ? (size_t)(s.to - s.from) : COPY_SIZE;
         ssize_t got = next.pread(fd, t->copy, want, (off_t)s.from);
         if (got <= 0)
-            return got < 0 ? DELTAFS_ERR_IO : DELTAFS_OK; /* it was truncated meanwhile */
+            return got < 0 ? DELTAFS_ERR_MEMORY : DELTAFS_OK; /* it was truncated meanwhile */
         status = deltafs_namespace_file_write(to, s.from, t->copy, (size_t)got);
         s.from += (uint64_t)got;
     }
@@ -57,7 +57,7 @@ static int put_changes(struct file *f, int fd, deltafs_namespace_file *to)
     int status = deltafs_namespace_file_stat(to, &s);
 
     if (status == DELTAFS_OK && next.fstat(fd, &now) != 0)
-        status = DELTAFS_ERR_IO;
+        status = DELTAFS_ERR_MEMORY;
     if (status == DELTAFS_OK && f->cut < s.size) {
         status = deltafs_namespace_file_truncate(to, f->cut);
         s.size = f->cut;
@@ -95,7 +95,7 @@ static int put_file(struct file *f, int fd, deltafs_namespace *ns, struct span *
     struct stat now;
 
     if (mark_collect(f, fd, unseen) != 0)
-        return DELTAFS_ERR_IO;
+        return DELTAFS_ERR_MEMORY;
     int status = tree_open_same(f, ns, flags, &now, &to);
     f->is_removed = status == DELTAFS_OK && !to;
     if (status == DELTAFS_OK && to)
@@ -107,7 +107,7 @@ static int put_file(struct file *f, int fd, deltafs_namespace *ns, struct span *
     int closed = deltafs_namespace_file_close(to);
     status = status == DELTAFS_OK ? closed : status;
     if (status == DELTAFS_OK && unseen->from < unseen->to && mark_set(f, fd, unseen->to) != 0)
-        status = DELTAFS_ERR_IO;
+        status = DELTAFS_ERR_MEMORY;
     return status;
 }
 

@@ -25,13 +25,13 @@ static int take_state(struct file *f, int fd, deltafs_namespace_file *from, cons
     tree_close_reader(f);
     f->st = *now;
     spans_clear(&f->dirty);
-    int status = next.ftruncate(fd, size) == 0 ? tree_fill_memfd(f, fd, from) : DELTAFS_ERR_IO;
+    int status = next.ftruncate(fd, size) == 0 ? tree_fill_memfd(f, fd, from) : DELTAFS_ERR_MEMORY;
     if (status != DELTAFS_OK) {
         f->has_all = 0;
         next.ftruncate(fd, now->st_size);
     }
     int error = mark_set_at_end(f, fd);
-    return status == DELTAFS_OK && error != 0 ? DELTAFS_ERR_IO : status;
+    return status == DELTAFS_OK && error != 0 ? DELTAFS_ERR_MEMORY : status;
 }
 
 /* A file that is lost stays as it is. */
