@@ -11,7 +11,8 @@
 #include "base/memory.h"
 #include "pool/server/pool_door.h"
 
-#define EVENTS 32
+#define EVENTS      32
+#define MILLISECOND 1000000 /* nanoseconds */
 
 /* A client that is connected, or has been, as long as a request of it is being served. */
 struct pool_guest {
@@ -41,9 +42,9 @@ struct pool_door {
     int has_to_wake;
 };
 
-static int door_watch(struct pool_door *d, int fd, struct pool_guest *g)
+static int door_watch(struct pool_door *d, int fd, uint32_t events, void *what)
 {
-    struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP, .data.ptr = g};
+    struct epoll_event event = {.events = events, .data.ptr = what};
 
     return epoll_ctl(d->epoll, EPOLL_CTL_ADD, fd, &event);
 }
@@ -123,8 +124,9 @@ static struct pool_guest *guest_create(struct pool_door *d, int socket)
                              .event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
                              .number = (uint64_t)d->options.server << 48 | d->all++};
     int is_fine = g->event != -1 && pool_ring_create(&g->shared, &memory, error_ignored()) == DELTAFS_OK &&
-                  send_hello(d, socket, memory, g->event) == 0 && door_watch(d, socket, g) == 0 &&
-                  door_watch(d, g->event, g) == 0;
+                  send_hello(d, socket, memory, g->event) == 0 && door_watch(d, socket, EPOLLIN | EPOLLRDHUP, g) == 0 &&
+                  /* It only wakes: nobody reads what it counts. */
+                  door_watch(d, g->event, EPOLLIN | EPOLLET, d) == 0;
     if (memory != -1)
         close(memory);
     if (is_fine)
@@ -187,7 +189,7 @@ int pool_door_open(const struct pool_point *p, const struct pool_door_options *o
     int status = pool_point_socket(p, o->server, &d->address, e);
     if (status == DELTAFS_OK)
         status = door_listen(d, e);
-    if (status == DELTAFS_OK && (d->epoll == -1 || door_watch(d, d->listener, NULL) != 0))
+    if (status == DELTAFS_OK && (d->epoll == -1 || door_watch(d, d->listener, EPOLLIN, NULL) != 0))
         status = error_system(e, errno, "watch the socket", d->address.sun_path);
     if (status == DELTAFS_OK)
         *out = d;
@@ -325,34 +327,43 @@ static int door_is_idle(struct pool_door *d, uint32_t is_asleep)
     return 1;
 }
 
-/* Epoll counts in milliseconds. Returns whether a client has done something. */
-static int door_sleep(struct pool_door *d, uint32_t nanoseconds)
+/* Epoll counts in milliseconds; less than one is waited for by poll. Returns the number of events. */
+static int door_sleep(struct pool_door *d, uint32_t nanoseconds, struct epoll_event event[EVENTS])
 {
     struct pollfd p = {.fd = d->epoll, .events = POLLIN};
     const struct timespec most = {.tv_nsec = nanoseconds};
+    int milliseconds = (int)(nanoseconds / MILLISECOND);
 
-    return !door_is_idle(d, 1) || ppoll(&p, 1, &most, NULL) != 0;
+    if (!door_is_idle(d, 1))
+        milliseconds = 0;
+    else if (milliseconds == 0 && ppoll(&p, 1, &most, NULL) == 0)
+        return 0;
+    return epoll_wait(d->epoll, event, EVENTS, milliseconds);
+}
+
+/* Something has happened to a client's socket. */
+static void guest_look(struct pool_door *d, struct pool_guest *g, uint32_t events)
+{
+    uint8_t byte;
+
+    g->is_gone |= events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR) ||
+                  recv(g->socket, &byte, 1, MSG_DONTWAIT) >= 0; /* clients send nothing */
+    d->has_gone |= g->is_gone;
 }
 
 void pool_door_wait(struct pool_door *d, uint32_t nanoseconds)
 {
     struct epoll_event event[EVENTS];
-    uint64_t times;
-    int has_some = nanoseconds == 0 || door_sleep(d, nanoseconds);
+    int n = nanoseconds > 0 ? door_sleep(d, nanoseconds, event) : epoll_wait(d->epoll, event, EVENTS, 0);
+
     if (nanoseconds > 0)
         door_is_idle(d, 0);
-    int n = has_some ? epoll_wait(d->epoll, event, EVENTS, 0) : 0;
-
     for (int i = 0; i < n; i++) {
-        struct pool_guest *g = event[i].data.ptr;
-        if (!g)
+        if (!event[i].data.ptr)
             door_accept(d);
-        else if (event[i].events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
-            g->is_gone = 1;
-        else if (read(g->event, &times, sizeof times) == -1)
-            g->is_gone |= recv(g->socket, &times, sizeof times, MSG_DONTWAIT) >= 0; /* clients send nothing */
+        else if (event[i].data.ptr != d)
+            guest_look(d, event[i].data.ptr, event[i].events);
     }
-    d->has_gone |= n > 0;
     if (d->has_gone)
         door_sweep(d);
     d->has_gone = 0;
