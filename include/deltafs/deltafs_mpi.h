@@ -170,6 +170,34 @@ struct deltafs_mpi_pool {
  * status. DELTAFS_ERR_MPI: other servers have died. DELTAFS_ERR_VERSION: this DeltaFS is built without LMDB. */
 DELTAFS_API int deltafs_mpi_pool_serve(MPI_Comm comm, const struct deltafs_mpi_pool *pool);
 
+/* What a pool takes, and what calls of clients cost: at most so much, whatever the clients do. */
+struct deltafs_pool_report {
+    size_t struct_size; /* see convention 7 of deltafs.h */
+    /* Bytes of memory of each server; what the MPI library allocates comes on top. */
+    uint64_t message_bytes; /* messages to and from other servers */
+    uint64_t table_bytes;   /* tables with an entry for each server */
+    uint64_t clients;       /* processes that can be connected to a server at the same time */
+    uint64_t client_bytes;  /* for all of them */
+    uint64_t lock_bytes;    /* locks of parts of files */
+    uint64_t process_bytes; /* of each client, besides what it shares with the server */
+    /* Bytes of each local folder that are mapped, for names, attributes and places; the system keeps some in memory. */
+    uint64_t map_bytes;
+    uint64_t entry_bytes; /* of these for each file or folder */
+    uint64_t chunk_bytes; /* of these for each 512 KiB of a file */
+    /* Requests of a call. One to a server of another node is two messages of at most request_bytes. */
+    uint64_t request_bytes;
+    uint64_t create, first_create; /* of a file; of the first one of a folder on a server */
+    uint64_t stat, renamed_stat;   /* of a file; of one that was renamed */
+    uint64_t write, read;          /* of 1 MiB at the beginning of a file */
+    uint64_t remove;               /* of a file of 1 MiB */
+    uint64_t list;                 /* of a folder; and one for each 64 KiB of entries of a server */
+};
+
+/* Compute this for a pool of `servers` servers, each on a node of its own, with `memory` as in struct deltafs_mpi_pool.
+ * The numbers come from the code that the servers use. Local; allocates nothing and does not need MPI_Init.
+ * DELTAFS_ERR_INVALID: a pool cannot have so many servers. DELTAFS_ERR_VERSION: as for deltafs_mpi_pool_serve. */
+DELTAFS_API int deltafs_mpi_pool_report(uint64_t servers, uint64_t memory, struct deltafs_pool_report *out);
+
 #ifdef __cplusplus
 }
 #endif

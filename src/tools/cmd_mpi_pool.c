@@ -1,4 +1,5 @@
-/* deltafs-mpi pool: be the servers of a pool, until 'deltafs pool stop'; load and drain are in cmd_pool_stage.c. */
+/* deltafs-mpi pool: be the servers of a pool, until 'deltafs pool stop'; load and drain are in cmd_pool_stage.c, report
+ * is in cmd_mpi_pool_report.c. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,9 @@
 
 #define TIMER_SLACK 1000 /* nanoseconds that the system may add to a short sleep; 50,000 by default */
 
-extern const struct command cmd_pool_load, cmd_pool_drain;
+/* A number of bytes, with K, M, G or T behind it, as the library's options have it. */
+command_parse cmd_parse_pool_memory;
+extern const struct command cmd_pool_load, cmd_pool_drain, cmd_mpi_pool_report;
 
 struct pool {
     const char *local, *point;
@@ -17,8 +20,7 @@ struct pool {
     int placement, is_quiet;
 };
 
-/* A number of bytes, with K, M, G or T behind it, as the library's options have it. */
-static const char *parse_size(const char *text, void *out)
+const char *cmd_parse_pool_memory(const char *text, void *out)
 {
     deltafs_options *o = NULL;
     const char *wrong = "is no number of bytes, such as 512M";
@@ -105,14 +107,14 @@ static const struct command_option options[] = {
     {"dir", 0, "LOCAL", "a folder of the node's own storage, new or empty; %n in it is the server's number",
      cmd_parse_text, offsetof(struct pool, local)},
     {"mount", 0, "POINT", "where programs find the pool; need not exist", cmd_parse_text, offsetof(struct pool, point)},
-    {"memory", 0, "SIZE", "of each server for its clients, about 2M each (default 512M)", parse_size,
+    {"memory", 0, "SIZE", "of each server for its clients, about 2M each (default 512M)", cmd_parse_pool_memory,
      offsetof(struct pool, memory)},
     {"placement", 0, "P", "where the bytes of files are: on all nodes by hash, or local: where the file is created",
      parse_placement, offsetof(struct pool, placement)},
     {"quiet", 'q', NULL, "do not say when the servers are ready", NULL, offsetof(struct pool, is_quiet)},
     {0}};
 
-static const struct command *const subs[] = {&cmd_pool_load, &cmd_pool_drain, NULL};
+static const struct command *const subs[] = {&cmd_pool_load, &cmd_pool_drain, &cmd_mpi_pool_report, NULL};
 
 const struct command cmd_mpi_pool = {
     .name = "pool",

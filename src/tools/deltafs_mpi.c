@@ -30,14 +30,21 @@ static int wants_thread(int argc, char **argv)
     return wants;
 }
 
+/* What needs no MPI, and no launcher. */
+static int is_alone(int argc, char **argv)
+{
+    const char *first = argc > 1 ? argv[1] : "", *second = argc > 2 ? argv[2] : "";
+
+    return strcmp(first, "route") == 0 || strcmp(first, "--list") == 0 || strcmp(second, "--list") == 0 ||
+           (strcmp(first, "pool") == 0 && strcmp(second, "report") == 0);
+}
+
 int main(int argc, char **argv)
 {
     int rank, level;
 
     text_program = "deltafs-mpi";
-    /* What needs no MPI, and no launcher. */
-    if (argc > 1 && (strcmp(argv[1], "route") == 0 || strcmp(argv[1], "--list") == 0 ||
-                     (argc > 2 && strcmp(argv[2], "--list") == 0)))
+    if (is_alone(argc, argv))
         return cmd_main(&deltafs_mpi, argc, argv);
     MPI_Init_thread(&argc, &argv, wants_thread(argc, argv) ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -68,6 +68,16 @@ struct pool_peers {
 
 /* ---- Creating ---- */
 
+_Static_assert(sizeof(struct request_message) == POOL_PEER_MESSAGE &&
+                   offsetof(struct answer_message, bytes) + POOL_REMOTE_BYTES <= POOL_PEER_MESSAGE,
+               "the largest message");
+
+uint64_t pool_peers_bytes(void)
+{
+    return sizeof(struct pool_peers) +
+           (CALLS + TAKERS) * (sizeof(struct request_message) + sizeof(struct answer_message));
+}
+
 static int take(struct pool_peers *p, int i, struct error *e)
 {
     struct peer_taker *t = &p->taker[i];
@@ -107,7 +117,7 @@ int pool_peers_create(MPI_Comm comm, struct pool_service *service, struct pool_d
                              .service = service,
                              .door = door,
                              .calls_to = calloc(service->servers, 1),
-                             .lost = calloc(service->servers, 1)};
+                             .lost = calloc(service->servers, 1)}; /* POOL_PEER_BYTES */
     for (int i = 0; i < REQUESTS; i++)
         p->request[i] = MPI_REQUEST_NULL;
     if (!peers_allocate(p))

@@ -15,8 +15,14 @@
 #include "pool/server/pool_door.h"
 #include "pool/server/pool_service.h"
 
+/* The largest message, and what servers have for each other server. */
+#define POOL_PEER_MESSAGE (sizeof(struct pool_request) + 2 * sizeof(uint32_t) + POOL_REMOTE_BYTES)
+#define POOL_PEER_BYTES   2
+
 struct pool_peers;
 
+/* Memory of one server for messages. */
+uint64_t pool_peers_bytes(void);
 int pool_peers_create(MPI_Comm comm, struct pool_service *service, struct pool_door *door, struct pool_peers **out,
                       struct error *e);
 /* NULL is fine. */

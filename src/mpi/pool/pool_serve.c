@@ -23,7 +23,6 @@
 #define ROUNDS  8       /* looks at MPI after work and sleep: a message takes some until it is there */
 #define LOOK    1000000 /* how often a busy server lets new clients in */
 #define END_MAX (UINT64_C(10) * 1000000000) /* how long it waits for the others' end */
-#define MEMORY  (UINT64_C(512) << 20)       /* of clients, by default */
 
 struct pool_server {
     struct rank_group group;
@@ -70,7 +69,7 @@ static int server_begin(struct pool_server *v, const struct deltafs_mpi_pool *o,
     const struct pool_door_options door = {.server = server,
                                            .servers = v->service.servers,
                                            .is_local = o->placement == DELTAFS_POOL_LOCAL,
-                                           .memory = o->memory > 0 ? o->memory : MEMORY};
+                                           .memory = o->memory > 0 ? o->memory : POOL_MEMORY};
     char *local = local_path(o->local, server);
     int status = local ? DELTAFS_OK : error_no_memory(e, strlen(o->local), "a path");
 

@@ -175,6 +175,17 @@ static int door_listen(struct pool_door *d, struct error *e)
     return DELTAFS_OK;
 }
 
+uint64_t pool_door_most(const struct pool_door_options *o)
+{
+    return o->memory / sizeof(struct pool_shared);
+}
+
+uint64_t pool_door_bytes(const struct pool_door_options *o)
+{
+    /* At the end, which servers may have its locks. */
+    return sizeof(struct pool_shared) + sizeof(struct pool_guest) + sizeof(struct pool_guest *) + o->servers;
+}
+
 int pool_door_open(const struct pool_point *p, const struct pool_door_options *o, struct pool_door **out,
                    struct error *e)
 {
@@ -182,10 +193,8 @@ int pool_door_open(const struct pool_point *p, const struct pool_door_options *o
 
     if (!d)
         return error_no_memory(e, sizeof *d, "the connections of clients");
-    *d = (struct pool_door){.options = *o,
-                            .listener = -1,
-                            .epoll = epoll_create1(EPOLL_CLOEXEC),
-                            .most = (size_t)(o->memory / sizeof(struct pool_shared))};
+    *d = (struct pool_door){
+        .options = *o, .listener = -1, .epoll = epoll_create1(EPOLL_CLOEXEC), .most = (size_t)pool_door_most(o)};
     int status = pool_point_socket(p, o->server, &d->address, e);
     if (status == DELTAFS_OK)
         status = door_listen(d, e);

@@ -23,6 +23,12 @@ struct pool_door_options {
     uint64_t memory; /* at most so many bytes for clients */
 };
 
+#define POOL_MEMORY (UINT64_C(512) << 20) /* by default */
+
+/* How many clients there can be, and what each of them needs. */
+uint64_t pool_door_most(const struct pool_door_options *o);
+uint64_t pool_door_bytes(const struct pool_door_options *o);
+
 /* Open the socket of a server at a mount point. DELTAFS_ERR_BUSY: a server answers there. */
 int pool_door_open(const struct pool_point *p, const struct pool_door_options *o, struct pool_door **out,
                    struct error *e);

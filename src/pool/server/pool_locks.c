@@ -2,8 +2,6 @@
 #include "base/memory.h"
 #include "pool/server/pool_locks.h"
 
-#define MOST 10000 /* locks: all are looked at for each request */
-
 static int is_near(const struct pool_range *a, const struct pool_range *b)
 {
     return a->id == b->id && a->from < b->to && b->from < a->to;
@@ -44,8 +42,8 @@ static void cut_out(struct pool_locks *l, const struct pool_range *r)
 int pool_locks_set(struct pool_locks *l, const struct pool_range *r, struct error *e)
 {
     /* Only one lock of a client begins before the range and ends behind it: its locks are disjoint. */
-    if (r->lock != POOL_UNLOCKED && l->count + 2 > MOST)
-        return error_set(e, DELTAFS_ERR_NO_SPACE, "there are more than %d locks of parts of files", MOST);
+    if (r->lock != POOL_UNLOCKED && l->count + 2 > POOL_LOCKS_MOST)
+        return error_set(e, DELTAFS_ERR_NO_SPACE, "there are more than %d locks of parts of files", POOL_LOCKS_MOST);
     while (l->capacity < l->count + 2)
         if (memory_extend(NULL, &l->range, l->capacity, &l->capacity, sizeof *l->range, "locks", e) != DELTAFS_OK)
             return e->status;

@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "pool/pool_protocol.h"
 
+#define POOL_LOCKS_MOST 10000 /* all are looked at for each request */
+
 struct pool_range {
     uint64_t id; /* of the file */
     uint64_t client;

@@ -16,6 +16,12 @@
 
 struct pool_store;
 
+/* Bytes that names, attributes and places can have; the longest record of an entry, and of a chunk. */
+struct pool_store_need {
+    uint64_t map, entry, chunk;
+};
+struct pool_store_need pool_store_need(void);
+
 /* Create the folder, which must not exist or be empty; the one above it must exist. */
 int pool_store_create(const char *folder, uint32_t server, struct pool_store **out, struct error *e);
 /* Remove the files, and the folder if the store has created it. NULL is fine. */

@@ -4,9 +4,7 @@
 #include "base/crc32c.h"
 #include "pool/store/store_parts.h"
 
-#define CHUNK_KEY 16
-
-static void chunk_key(uint64_t id, uint64_t number, uint8_t key[CHUNK_KEY])
+static void chunk_key(uint64_t id, uint64_t number, uint8_t key[STORE_CHUNK_KEY])
 {
     const uint64_t both[2] = {htobe64(id), htobe64(number)};
 
@@ -20,23 +18,23 @@ static void chunk_take(const MDB_val *value, struct store_chunk *c)
     memcpy(c, value->mv_data, value->mv_size < sizeof *c ? value->mv_size : sizeof *c);
 }
 
-static int chunk_get(struct pool_store *s, const uint8_t key[CHUNK_KEY], struct store_chunk *c, struct error *e)
+static int chunk_get(struct pool_store *s, const uint8_t key[STORE_CHUNK_KEY], struct store_chunk *c, struct error *e)
 {
     MDB_val value;
-    int status = store_get(s, STORE_CHUNKS, key, CHUNK_KEY, &value, e);
+    int status = store_get(s, STORE_CHUNKS, key, STORE_CHUNK_KEY, &value, e);
 
     if (status == DELTAFS_OK)
         chunk_take(&value, c);
     return status;
 }
 
-static int chunk_put(struct pool_store *s, const uint8_t key[CHUNK_KEY], const struct store_chunk *c, int is_new,
+static int chunk_put(struct pool_store *s, const uint8_t key[STORE_CHUNK_KEY], const struct store_chunk *c, int is_new,
                      struct error *e)
 {
     size_t size = offsetof(struct store_chunk, crc) + c->count * sizeof c->crc[0];
     MDB_val old;
 
-    return store_put(s, STORE_CHUNKS, key, CHUNK_KEY, c, size, is_new, &old, e);
+    return store_put(s, STORE_CHUNKS, key, STORE_CHUNK_KEY, c, size, is_new, &old, e);
 }
 
 static uint32_t block_crc(const uint8_t *bytes)
@@ -81,7 +79,7 @@ static int blocks_read(struct pool_store *s, const struct store_chunk *c, uint32
 
 int pool_store_read(struct pool_store *s, uint64_t id, uint64_t offset, void *out, size_t n, struct error *e)
 {
-    uint8_t key[CHUNK_KEY];
+    uint8_t key[STORE_CHUNK_KEY];
     struct store_chunk c;
     uint32_t at = (uint32_t)(offset % POOL_CHUNK), first = at / POOL_BLOCK,
              count = (uint32_t)((at + n + POOL_BLOCK - 1) / POOL_BLOCK) - first;
@@ -138,7 +136,7 @@ static void blocks_written(struct pool_store *s, struct store_chunk *c, uint32_t
 }
 
 /* Write `count` whole blocks, and the record. */
-static int blocks_write(struct pool_store *s, const uint8_t key[CHUNK_KEY], struct store_chunk *c, uint32_t first,
+static int blocks_write(struct pool_store *s, const uint8_t key[STORE_CHUNK_KEY], struct store_chunk *c, uint32_t first,
                         uint32_t count, const uint8_t *bytes, int is_new, struct error *e)
 {
     int status = store_place_write(s, c->place, first, bytes, (size_t)count * POOL_BLOCK, e);
@@ -158,7 +156,7 @@ static int blocks_write(struct pool_store *s, const uint8_t key[CHUNK_KEY], stru
 
 int pool_store_write(struct pool_store *s, uint64_t id, uint64_t offset, const void *bytes, size_t n, struct error *e)
 {
-    uint8_t key[CHUNK_KEY];
+    uint8_t key[STORE_CHUNK_KEY];
     struct store_chunk c;
     uint32_t at = (uint32_t)(offset % POOL_CHUNK), first = at / POOL_BLOCK,
              count = (uint32_t)((at + n + POOL_BLOCK - 1) / POOL_BLOCK) - first;
@@ -184,7 +182,7 @@ int pool_store_write(struct pool_store *s, uint64_t id, uint64_t offset, const v
 }
 
 /* Remove the blocks behind `keep` bytes of a chunk, and zero what is behind them in the last one. */
-static int chunk_cut(struct pool_store *s, const uint8_t key[CHUNK_KEY], uint32_t keep, struct error *e)
+static int chunk_cut(struct pool_store *s, const uint8_t key[STORE_CHUNK_KEY], uint32_t keep, struct error *e)
 {
     struct store_chunk c;
     int status = chunk_get(s, key, &c, e);
@@ -207,10 +205,10 @@ static int chunk_cut(struct pool_store *s, const uint8_t key[CHUNK_KEY], uint32_
 }
 
 /* The first chunk of the file from `number` on; DELTAFS_ERR_NOT_FOUND: there is none. */
-static int chunk_next(struct pool_store *s, uint64_t id, uint64_t number, uint8_t key[CHUNK_KEY], struct store_chunk *c,
-                      struct error *e)
+static int chunk_next(struct pool_store *s, uint64_t id, uint64_t number, uint8_t key[STORE_CHUNK_KEY],
+                      struct store_chunk *c, struct error *e)
 {
-    MDB_val k = {.mv_data = key, .mv_size = CHUNK_KEY}, v;
+    MDB_val k = {.mv_data = key, .mv_size = STORE_CHUNK_KEY}, v;
     MDB_cursor *cursor;
 
     chunk_key(id, number, key);
@@ -219,7 +217,7 @@ static int chunk_next(struct pool_store *s, uint64_t id, uint64_t number, uint8_
         return status;
     int code = mdb_cursor_get(cursor, &k, &v, MDB_SET_RANGE);
     if (code == 0 && memcmp(k.mv_data, key, sizeof id) == 0) {
-        memcpy(key, k.mv_data, CHUNK_KEY);
+        memcpy(key, k.mv_data, STORE_CHUNK_KEY);
         chunk_take(&v, c);
     } else {
         status = code == 0 || code == MDB_NOTFOUND ? DELTAFS_ERR_NOT_FOUND : store_fail(s, code, e);
@@ -231,7 +229,7 @@ static int chunk_next(struct pool_store *s, uint64_t id, uint64_t number, uint8_
 
 int pool_store_cut(struct pool_store *s, uint64_t id, uint64_t size, struct error *e)
 {
-    uint8_t key[CHUNK_KEY];
+    uint8_t key[STORE_CHUNK_KEY];
     struct store_chunk c;
     uint64_t number = size / POOL_CHUNK;
     int status = DELTAFS_OK;

@@ -6,7 +6,6 @@
 #include "pool/store/store_parts.h"
 
 #define HASH_BYTES 16
-#define KEY_ROOM   (HASH_BYTES + POOL_NAME_MAX)
 
 static void hash_path(const char *path, size_t n, uint8_t out[HASH_BYTES])
 {
@@ -17,7 +16,7 @@ static void hash_path(const char *path, size_t n, uint8_t out[HASH_BYTES])
 }
 
 /* The key of a name; the root's is its own folder's, without a name. */
-static size_t name_key(const char *path, size_t n, uint8_t key[KEY_ROOM])
+static size_t name_key(const char *path, size_t n, uint8_t key[STORE_NAME_KEY])
 {
     size_t name = pool_path_name(path, n);
 
@@ -28,7 +27,7 @@ static size_t name_key(const char *path, size_t n, uint8_t key[KEY_ROOM])
 
 int pool_store_find(struct pool_store *s, const char *path, size_t n, struct pool_name *name, struct error *e)
 {
-    uint8_t key[KEY_ROOM];
+    uint8_t key[STORE_NAME_KEY];
     size_t size = name_key(path, n, key);
     MDB_val value;
     int status = store_get(s, STORE_NAMES, key, size, &value, e);
@@ -41,7 +40,7 @@ int pool_store_find(struct pool_store *s, const char *path, size_t n, struct poo
 int pool_store_put(struct pool_store *s, const char *path, size_t n, struct pool_name *name, int is_new,
                    struct error *e)
 {
-    uint8_t key[KEY_ROOM];
+    uint8_t key[STORE_NAME_KEY];
     size_t size = name_key(path, n, key);
     MDB_val old;
     int status = store_put(s, STORE_NAMES, key, size, name, sizeof *name, is_new, &old, e);
@@ -53,7 +52,7 @@ int pool_store_put(struct pool_store *s, const char *path, size_t n, struct pool
 
 int pool_store_remove(struct pool_store *s, const char *path, size_t n, struct error *e)
 {
-    uint8_t key[KEY_ROOM];
+    uint8_t key[STORE_NAME_KEY];
     size_t size = name_key(path, n, key);
 
     return store_delete(s, STORE_NAMES, key, size, e);
@@ -79,7 +78,7 @@ static int list_add(const MDB_val *key, const MDB_val *value, uint8_t *out, size
 int pool_store_list(struct pool_store *s, const char *folder, size_t n, const char *after, size_t after_n, void *out,
                     size_t room, size_t *used, struct error *e)
 {
-    uint8_t key[KEY_ROOM];
+    uint8_t key[STORE_NAME_KEY];
     MDB_val k = {.mv_data = key, .mv_size = HASH_BYTES + after_n}, v;
     MDB_cursor *cursor;
 

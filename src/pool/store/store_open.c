@@ -201,6 +201,14 @@ static int store_make_folder(struct pool_store *s, struct error *e)
                      s->folder);
 }
 
+struct pool_store_need pool_store_need(void)
+{
+    return (struct pool_store_need){.map = MAP_BYTES,
+                                    .entry = STORE_NAME_KEY + sizeof(struct pool_name) + sizeof(uint64_t) +
+                                             sizeof(struct pool_inode),
+                                    .chunk = STORE_CHUNK_KEY + sizeof(struct store_chunk)};
+}
+
 int pool_store_create(const char *folder, uint32_t server, struct pool_store **out, struct error *e)
 {
     struct pool_store *s = calloc(1, sizeof *s);

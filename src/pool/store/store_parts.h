@@ -16,6 +16,9 @@ enum store_table {
 };
 
 #define CHUNK_BLOCKS (POOL_CHUNK / POOL_BLOCK)
+/* Bytes of the keys of chunks, and the most of those of names. */
+#define STORE_CHUNK_KEY 16
+#define STORE_NAME_KEY  (16 + POOL_NAME_MAX)
 
 struct store_chunk {
     uint32_t place;
