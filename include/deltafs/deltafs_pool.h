@@ -7,9 +7,13 @@
  * collective. All calls are synchronous: when a call returns, all processes of all nodes see what it has done.
  *
  * Paths
- *  - A path is a path within the pool. It begins at its root, with or without a '/'. "." and ".." are removed from the
- *    text of the path; ".." of the root is the root.
- *  - A name has 1 to 255 bytes, a path at most 4095. There are no symbolic links, no hard links and no special files.
+ *  - A path is a path within the pool. It begins at its root, with or without a '/'.
+ *  - "." and ".." are what they are in any file system; ".." of the root is the root.
+ *  - A name has 1 to 255 bytes, a path at most 4095. A path passes through at most 40 symbolic links. If the target of
+ *    a link begins with '/', it is a path of the system: what is below the mount point is in the pool. A link that
+ *    leads out of the pool is not followed (DELTAFS_ERR_LOOP). Paths through links, and those with ".." behind a name,
+ *    take a request for each of their names; all others are found by one.
+ *  - There are no hard links and no special files.
  *
  * Differences from POSIX
  *  - The mode is stored and shown, but not enforced: only the user who has started the servers can connect. The mode of
@@ -24,8 +28,8 @@
  * Statuses
  *  - deltafs_namespace_errno (deltafs_namespace.h) has the error number of POSIX for each status, deltafs_errmsg(NULL)
  *    the message.
- *  - Any call with a path may return DELTAFS_ERR_NOT_FOUND (ENOENT), DELTAFS_ERR_NOT_FOLDER (ENOTDIR) or
- *    DELTAFS_ERR_NAME (ENAMETOOLONG).
+ *  - Any call with a path may return DELTAFS_ERR_NOT_FOUND (ENOENT), DELTAFS_ERR_NOT_FOLDER (ENOTDIR),
+ *    DELTAFS_ERR_LOOP (ELOOP) or DELTAFS_ERR_NAME (ENAMETOOLONG).
  *  - Any call may return DELTAFS_ERR_IO (EIO): a server has ended, or has not answered for a minute; the message names
  *    its node. DELTAFS_ERR_DAMAGED (EIO): stored bytes do not match their checksum. DELTAFS_ERR_NO_SPACE (ENOSPC): the
  *    local storage of a node is full.
@@ -74,14 +78,14 @@ DELTAFS_API int deltafs_pool_stop(deltafs_pool *pool);
 struct deltafs_pool_stat {
     size_t struct_size;          /* see convention 7 of deltafs.h */
     uint64_t inode;              /* a number for the entry, as st_ino; that of a file stays when it is renamed */
-    uint32_t mode;               /* as st_mode: S_IFREG or S_IFDIR, and the permissions */
+    uint32_t mode;               /* as st_mode: S_IFREG, S_IFDIR or S_IFLNK, and the permissions */
     uint32_t uid, gid;           /* of the owner */
-    uint64_t size;               /* of a file; 0 for a folder */
+    uint64_t size;               /* of a file, or of a link's target; 0 for a folder */
     int64_t mtime, atime, ctime; /* nanoseconds since 1970 */
 };
 
-/* Get the attributes of what is at `path`. */
-DELTAFS_API int deltafs_pool_stat(deltafs_pool *pool, const char *path, struct deltafs_pool_stat *out);
+/* Get the attributes of what is at `path`. `flags` is 0, or AT_SYMLINK_NOFOLLOW: of the link itself. */
+DELTAFS_API int deltafs_pool_stat(deltafs_pool *pool, const char *path, int flags, struct deltafs_pool_stat *out);
 
 /* Which attributes are set. */
 enum deltafs_pool_set {
@@ -100,8 +104,8 @@ struct deltafs_pool_attributes {
     int64_t mtime, atime; /* nanoseconds since 1970 */
 };
 
-/* Set attributes of what is at `path`. */
-DELTAFS_API int deltafs_pool_set_attributes(deltafs_pool *pool, const char *path,
+/* Set attributes of what is at `path`. `flags`: as for deltafs_pool_stat. */
+DELTAFS_API int deltafs_pool_set_attributes(deltafs_pool *pool, const char *path, int flags,
                                             const struct deltafs_pool_attributes *attributes);
 
 /* ---- Names ---- */
@@ -109,16 +113,23 @@ DELTAFS_API int deltafs_pool_set_attributes(deltafs_pool *pool, const char *path
 /* Create a folder. DELTAFS_ERR_EXISTS: the name exists. */
 DELTAFS_API int deltafs_pool_mkdir(deltafs_pool *pool, const char *path, uint32_t mode);
 
-/* Remove a file. DELTAFS_ERR_FOLDER: it is a folder. */
+/* Create a symbolic link. The target has 1 to 4095 bytes, and need not exist. DELTAFS_ERR_EXISTS: the name exists. */
+DELTAFS_API int deltafs_pool_symlink(deltafs_pool *pool, const char *target, const char *path);
+
+/* Get the target of a symbolic link: up to `room` bytes of it, without a zero; *size is the number of bytes that it
+ * has. DELTAFS_ERR_INVALID (EINVAL): it is no symbolic link. */
+DELTAFS_API int deltafs_pool_readlink(deltafs_pool *pool, const char *path, char *target, size_t room, size_t *size);
+
+/* Remove a file or a symbolic link. DELTAFS_ERR_FOLDER: it is a folder. */
 DELTAFS_API int deltafs_pool_unlink(deltafs_pool *pool, const char *path);
 
 /* Remove a folder. DELTAFS_ERR_NOT_EMPTY: something is in it. DELTAFS_ERR_BUSY (EBUSY): it is the root. */
 DELTAFS_API int deltafs_pool_rmdir(deltafs_pool *pool, const char *path);
 
-/* Rename a file, or a folder with all that is in it. As rename(2): `to` is replaced if both are folders and `to` is
- * empty, or if neither is a folder. DELTAFS_ERR_NOT_EMPTY; DELTAFS_ERR_FOLDER: only `to` is a folder;
- * DELTAFS_ERR_NOT_FOLDER: only `from` is one; DELTAFS_ERR_INVALID (EINVAL): `to` is within `from`; DELTAFS_ERR_BUSY
- * (EBUSY): one is the root.
+/* Rename a file, a symbolic link, or a folder with all that is in it. As rename(2): `to` is replaced if both are
+ * folders and `to` is empty, or if neither is a folder. DELTAFS_ERR_NOT_EMPTY; DELTAFS_ERR_FOLDER: only `to` is a
+ * folder; DELTAFS_ERR_NOT_FOLDER: only `from` is one; DELTAFS_ERR_INVALID (EINVAL): `to` is within `from`;
+ * DELTAFS_ERR_BUSY (EBUSY): one is the root.
  *
  * A folder is not renamed at once: entry after entry gets its new name, which takes two requests for each, and no bytes
  * are copied. If the process is killed meanwhile, or there is an error, each entry has its old name, its new one, or
@@ -132,7 +143,7 @@ DELTAFS_API int deltafs_pool_rename(deltafs_pool *pool, const char *from, const 
 struct deltafs_pool_entry {
     const char *name; /* valid until the next call with the list */
     uint64_t inode;
-    uint32_t mode; /* S_IFREG or S_IFDIR, without the permissions */
+    uint32_t mode; /* S_IFREG, S_IFDIR or S_IFLNK, without the permissions */
 };
 
 typedef struct deltafs_pool_list deltafs_pool_list;
@@ -148,8 +159,9 @@ DELTAFS_API int deltafs_pool_list_close(deltafs_pool_list *list);
 
 typedef struct deltafs_pool_file deltafs_pool_file;
 
-/* Open a file. `flags` is O_RDONLY, O_WRONLY or O_RDWR, with O_CREAT, O_EXCL, O_TRUNC and O_APPEND as in open(2);
- * `mode` is that of a file that is created. DELTAFS_ERR_FOLDER: it is a folder. Close with deltafs_pool_file_close. */
+/* Open a file. `flags` is O_RDONLY, O_WRONLY or O_RDWR, with O_CREAT, O_EXCL, O_TRUNC, O_APPEND and O_NOFOLLOW as in
+ * open(2); `mode` is that of a file that is created. DELTAFS_ERR_FOLDER: it is a folder. Close with
+ * deltafs_pool_file_close. */
 DELTAFS_API int deltafs_pool_file_open(deltafs_pool *pool, const char *path, int flags, uint32_t mode,
                                        deltafs_pool_file **out);
 

@@ -7,12 +7,31 @@
 
 #define STOP_WAITS 3000 /* of 10 ms */
 
-int pool_place_set(const struct deltafs_pool *p, struct pool_place *place, const char *path, struct error *e)
+void pool_place_root(struct pool_place *place)
 {
-    if (!path || !*path)
-        return error_set(e, path ? DELTAFS_ERR_NOT_FOUND : DELTAFS_ERR_INVALID, "an empty path names nothing");
-    if (pool_path_normalise(path, place->path, &place->n, e) != DELTAFS_OK)
-        return error_set(e, e->status, "%s: %s", path, e->text);
+    memcpy(place->path, "/", 2);
+    place->n = 1;
+    place->owner = 0;
+}
+
+void pool_place_up(const struct deltafs_pool *p, struct pool_place *place)
+{
+    place->n = pool_path_parent(place->path, place->n);
+    place->path[place->n] = '\0';
+    place->owner = pool_owner(place->path, place->n, p->link.servers);
+}
+
+int pool_place_add(const struct deltafs_pool *p, struct pool_place *place, const char *name, size_t n, struct error *e)
+{
+    size_t above = place->n == 1 ? 0 : place->n;
+
+    if (n > POOL_NAME_MAX || above + 1 + n > POOL_PATH_MAX)
+        return error_set(e, DELTAFS_ERR_NAME, "%s: the name of an entry there is too long, or its path is",
+                         place->path);
+    place->path[above] = '/';
+    memcpy(place->path + above + 1, name, n);
+    place->n = above + 1 + n;
+    place->path[place->n] = '\0';
     place->owner = pool_owner(place->path, place->n, p->link.servers);
     return DELTAFS_OK;
 }
@@ -53,6 +72,7 @@ int pool_refuse(int status, const char *name, struct error *e)
                  {DELTAFS_ERR_NOT_FOLDER, "is no folder, or what it is in is none"},
                  {DELTAFS_ERR_NOT_EMPTY, "is not empty"},
                  {DELTAFS_ERR_BUSY, "is the root"},
+                 {DELTAFS_ERR_LOOP, "is a symbolic link, or leads through too many"},
                  {DELTAFS_ERR_TOO_LARGE, "would be too large"}};
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)

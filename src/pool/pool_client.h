@@ -18,9 +18,16 @@ struct pool_place {
     char path[POOL_PATH_MAX + 1];
     size_t n;
     uint32_t owner;
+    int is_followed; /* it is where links have led */
 };
 
-int pool_place_set(const struct deltafs_pool *p, struct pool_place *place, const char *path, struct error *e);
+/* Where the path leads that a call is given; links are followed later, if need be. */
+int pool_place_set(struct deltafs_pool *p, struct pool_place *place, const char *path, struct error *e);
+void pool_place_root(struct pool_place *place);
+/* Go to the folder above; that of the root is the root. */
+void pool_place_up(const struct deltafs_pool *p, struct pool_place *place);
+/* Go to a name in the folder. */
+int pool_place_add(const struct deltafs_pool *p, struct pool_place *place, const char *name, size_t n, struct error *e);
 /* The folder that it is in. */
 void pool_place_parent(const struct deltafs_pool *p, const struct pool_place *place, struct pool_place *out);
 
@@ -44,8 +51,18 @@ int pool_ask_in_folder(struct deltafs_pool *p, const struct pool_place *place, s
 /* Another process has disturbed it so often. */
 int pool_too_many_tries(const char *name, struct error *e);
 
-/* Attributes of the entry with this name, or number. */
-int pool_look(struct deltafs_pool *p, const struct pool_place *place, struct pool_attributes *out, struct error *e);
+/* What a request to look at a place finds to be a link. */
+#define POOL_IS_LINK 16
+
+/* A request about the place has failed with *status, or has found a link that is to be followed: POOL_IS_LINK. Returns
+ * whether it is to be made again, since the path leads elsewhere: *place is changed then. Else *status is what is
+ * wrong. `has_last`: a link that the path ends in is followed, too. */
+int pool_follow(struct deltafs_pool *p, struct pool_place *place, int has_last, int *status, struct error *e);
+
+/* Find what is at a place, through links. Only the id and the type are sure to be there. */
+int pool_find(struct deltafs_pool *p, struct pool_place *place, int has_last, struct pool_attributes *out,
+              struct error *e);
+/* All attributes of an entry. */
 int pool_look_id(struct deltafs_pool *p, uint64_t id, const char *name, struct pool_attributes *out, struct error *e);
 int pool_stat_of(const struct pool_attributes *a, struct deltafs_pool_stat *out, const char *call, struct error *e);
 

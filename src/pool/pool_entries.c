@@ -1,4 +1,5 @@
 /* Entries of a pool: attributes and names. */
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/options.h"
@@ -45,19 +46,6 @@ int pool_look_id(struct deltafs_pool *p, uint64_t id, const char *name, struct p
     return status;
 }
 
-int pool_look(struct deltafs_pool *p, const struct pool_place *place, struct pool_attributes *out, struct error *e)
-{
-    struct pool_call c = pool_call_at(POOL_LOOKUP, place);
-    int status = pool_ask(p, &c, place->path, e);
-    uint64_t id = c.answer.attributes.id;
-
-    if (status == DELTAFS_OK && pool_id_server(id) != place->owner)
-        return pool_look_id(p, id, place->path, out, e);
-    if (status == DELTAFS_OK)
-        *out = c.answer.attributes;
-    return status;
-}
-
 int pool_stat_of(const struct pool_attributes *a, struct deltafs_pool_stat *out, const char *call, struct error *e)
 {
     const struct deltafs_pool_stat all = {.inode = a->id,
@@ -72,7 +60,7 @@ int pool_stat_of(const struct pool_attributes *a, struct deltafs_pool_stat *out,
     return sized_fill(out, &all, sizeof all, call, e);
 }
 
-int deltafs_pool_stat(deltafs_pool *pool, const char *path, struct deltafs_pool_stat *out)
+int deltafs_pool_stat(deltafs_pool *pool, const char *path, int flags, struct deltafs_pool_stat *out)
 {
     struct error e = {.status = DELTAFS_OK};
     struct pool_place place;
@@ -80,7 +68,9 @@ int deltafs_pool_stat(deltafs_pool *pool, const char *path, struct deltafs_pool_
     int status = pool_place_set(pool, &place, path, &e);
 
     if (status == DELTAFS_OK)
-        status = pool_look(pool, &place, &a, &e);
+        status = pool_find(pool, &place, !(flags & AT_SYMLINK_NOFOLLOW), &a, &e);
+    if (status == DELTAFS_OK && pool_id_server(a.id) != place.owner)
+        status = pool_look_id(pool, a.id, place.path, &a, &e);
     if (status == DELTAFS_OK)
         status = pool_stat_of(&a, out, "deltafs_pool_stat", &e);
     return error_of_thread(status, &e);
@@ -89,23 +79,22 @@ int deltafs_pool_stat(deltafs_pool *pool, const char *path, struct deltafs_pool_
 _Static_assert((int)DELTAFS_POOL_MODE == (int)POOL_SET_MODE && (int)DELTAFS_POOL_ATIME == (int)POOL_SET_ATIME,
                "public numbers are those of the protocol");
 
-int deltafs_pool_set_attributes(deltafs_pool *pool, const char *path, const struct deltafs_pool_attributes *attributes)
+int deltafs_pool_set_attributes(deltafs_pool *pool, const char *path, int flags,
+                                const struct deltafs_pool_attributes *attributes)
 {
     const uint32_t known = POOL_SET_MODE | POOL_SET_UID | POOL_SET_GID | POOL_SET_MTIME | POOL_SET_ATIME;
     struct error e = {.status = DELTAFS_OK};
     struct deltafs_pool_attributes a;
     struct pool_place place;
-    struct pool_call look;
+    struct pool_attributes found;
     int status = sized_take(&a, attributes, sizeof a, "deltafs_pool_set_attributes", &e);
 
     if (status == DELTAFS_OK)
         status = pool_place_set(pool, &place, path, &e);
+    if (status == DELTAFS_OK)
+        status = pool_find(pool, &place, !(flags & AT_SYMLINK_NOFOLLOW), &found, &e);
     if (status == DELTAFS_OK) {
-        look = pool_call_at(POOL_LOOKUP, &place);
-        status = pool_ask(pool, &look, place.path, &e);
-    }
-    if (status == DELTAFS_OK) {
-        struct pool_call c = pool_call_id(POOL_SET, look.answer.attributes.id);
+        struct pool_call c = pool_call_id(POOL_SET, found.id);
         c.request.flags = a.set & known;
         c.request.mode = a.mode;
         c.request.uid = a.uid;
@@ -167,25 +156,43 @@ int pool_remove_inode(struct deltafs_pool *p, uint64_t id, const char *name, str
     return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
 }
 
+static int remove_file(struct deltafs_pool *p, const struct pool_place *place, struct error *e)
+{
+    struct pool_call c = pool_call_at(POOL_UNLINK, place);
+    const struct pool_attributes *a = &c.answer.attributes;
+
+    c.request.flags = POOL_HAS_INODE;
+    int status = pool_ask(p, &c, place->path, e);
+    if (status != DELTAFS_OK)
+        return status;
+    return c.answer.value ? pool_cut(p, a->id, 0, a->size, place->path, e)
+                          : pool_remove_inode(p, a->id, place->path, e);
+}
+
 int deltafs_pool_unlink(deltafs_pool *pool, const char *path)
 {
     struct error e = {.status = DELTAFS_OK};
     struct pool_place place;
     int status = pool_place_set(pool, &place, path, &e);
 
-    if (status == DELTAFS_OK) {
-        struct pool_call c = pool_call_at(POOL_UNLINK, &place);
-        const struct pool_attributes *a = &c.answer.attributes;
-        c.request.flags = POOL_HAS_INODE;
-        status = pool_ask(pool, &c, place.path, &e);
-        if (status == DELTAFS_OK)
-            status = c.answer.value ? pool_cut(pool, a->id, 0, a->size, place.path, &e)
-                                    : pool_remove_inode(pool, a->id, place.path, &e);
-    }
+    if (status == DELTAFS_OK)
+        do
+            status = remove_file(pool, &place, &e);
+        while (pool_follow(pool, &place, 0, &status, &e));
     return error_of_thread(status, &e);
 }
 
 /* ---- Folders ---- */
+
+static int make_folder(struct deltafs_pool *p, const struct pool_place *place, uint32_t mode, struct error *e)
+{
+    struct pool_call c = pool_call_at(POOL_CREATE, place);
+
+    c.request.mode = S_IFDIR | (mode & 07777);
+    c.request.uid = geteuid();
+    c.request.gid = getegid();
+    return pool_ask_in_folder(p, place, &c, e);
+}
 
 int deltafs_pool_mkdir(deltafs_pool *pool, const char *path, uint32_t mode)
 {
@@ -193,13 +200,10 @@ int deltafs_pool_mkdir(deltafs_pool *pool, const char *path, uint32_t mode)
     struct pool_place place;
     int status = pool_place_set(pool, &place, path, &e);
 
-    if (status == DELTAFS_OK) {
-        struct pool_call c = pool_call_at(POOL_CREATE, &place);
-        c.request.mode = S_IFDIR | (mode & 07777);
-        c.request.uid = geteuid();
-        c.request.gid = getegid();
-        status = pool_ask_in_folder(pool, &place, &c, &e);
-    }
+    if (status == DELTAFS_OK)
+        do
+            status = make_folder(pool, &place, mode, &e);
+        while (pool_follow(pool, &place, 0, &status, &e));
     return error_of_thread(status, &e);
 }
 
@@ -276,5 +280,9 @@ int deltafs_pool_rmdir(deltafs_pool *pool, const char *path)
     struct pool_place place;
     int status = pool_place_set(pool, &place, path, &e);
 
-    return error_of_thread(status == DELTAFS_OK ? pool_rmdir(pool, &place, &e) : status, &e);
+    if (status == DELTAFS_OK)
+        do
+            status = pool_rmdir(pool, &place, &e);
+        while (pool_follow(pool, &place, 0, &status, &e));
+    return error_of_thread(status, &e);
 }

@@ -35,16 +35,24 @@ static int file_create(struct deltafs_pool *p, const struct pool_place *place, i
     return status;
 }
 
-static int file_find(struct deltafs_pool *p, const struct pool_place *place, int flags, uint32_t mode,
+/* Find a file, or create it, also one that a link leads to. */
+static int file_find(struct deltafs_pool *p, struct pool_place *place, int flags, uint32_t mode,
                      struct pool_attributes *out, struct error *e)
 {
-    if (flags & O_CREAT)
-        return file_create(p, place, flags, mode, out, e);
-    struct pool_call c = pool_call_at(POOL_LOOKUP, place);
-    int status = pool_ask(p, &c, place->path, e);
-    if (status == DELTAFS_OK)
-        *out = c.answer.attributes;
-    return status;
+    int is_new = (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL), status;
+
+    do {
+        struct pool_call c = pool_call_at(POOL_LOOKUP, place);
+        if (flags & O_CREAT) {
+            status = file_create(p, place, flags, mode, out, e);
+        } else {
+            status = pool_ask(p, &c, place->path, e);
+            *out = c.answer.attributes;
+        }
+        if (status == DELTAFS_OK && S_ISLNK(out->mode))
+            status = POOL_IS_LINK;
+    } while (pool_follow(p, place, !is_new && !(flags & O_NOFOLLOW), &status, e));
+    return status == DELTAFS_OK && S_ISDIR(out->mode) ? pool_refuse(DELTAFS_ERR_FOLDER, place->path, e) : status;
 }
 
 int deltafs_pool_file_open(deltafs_pool *pool, const char *path, int flags, uint32_t mode, deltafs_pool_file **out)
@@ -55,12 +63,10 @@ int deltafs_pool_file_open(deltafs_pool *pool, const char *path, int flags, uint
     struct pool_attributes a = {.id = 0};
     int status = pool_place_set(pool, &place, path, &e);
 
-    if (status == DELTAFS_OK && !(f = malloc(sizeof *f + place.n + 1)))
-        status = error_no_memory(&e, sizeof *f + place.n + 1, "an open file");
     if (status == DELTAFS_OK)
         status = file_find(pool, &place, flags, mode, &a, &e);
-    if (status == DELTAFS_OK && S_ISDIR(a.mode))
-        status = pool_refuse(DELTAFS_ERR_FOLDER, place.path, &e);
+    if (status == DELTAFS_OK && !(f = malloc(sizeof *f + place.n + 1)))
+        status = error_no_memory(&e, sizeof *f + place.n + 1, "an open file");
     if (status == DELTAFS_OK && flags & O_TRUNC)
         status = pool_truncate(pool, a.id, 0, place.path, &e);
     if (status != DELTAFS_OK) {
@@ -190,8 +196,7 @@ int deltafs_pool_truncate(deltafs_pool *pool, const char *path, uint64_t size)
     if (status == DELTAFS_OK)
         status = file_find(pool, &place, 0, 0, &a, &e);
     if (status == DELTAFS_OK)
-        status = S_ISDIR(a.mode) ? pool_refuse(DELTAFS_ERR_FOLDER, place.path, &e)
-                                 : pool_truncate(pool, a.id, size, place.path, &e);
+        status = pool_truncate(pool, a.id, size, place.path, &e);
     return error_of_thread(status, &e);
 }
 

@@ -83,7 +83,11 @@ int deltafs_pool_list_open(deltafs_pool *pool, const char *path, deltafs_pool_li
     struct pool_place place;
     int status = pool_place_set(pool, &place, path, &e);
 
-    return error_of_thread(status == DELTAFS_OK ? pool_list_open(pool, &place, out, &e) : status, &e);
+    if (status == DELTAFS_OK)
+        do
+            status = pool_list_open(pool, &place, out, &e);
+        while (pool_follow(pool, &place, 1, &status, &e));
+    return error_of_thread(status, &e);
 }
 
 int pool_list_next(deltafs_pool_list *l, const struct deltafs_pool_entry **entry, struct error *e)

@@ -44,6 +44,7 @@ enum pool_op {
     POOL_LOOKUP,   /* path -> attributes; only id and type if these are on another server */
     POOL_CREATE,   /* path, mode; folder's id and generation; `value`: as for pool_id_make; id: of a folder that is
                       renamed, the old one -> attributes */
+    POOL_SYMLINK,  /* path, a zero, target; folder as for create -> attributes */
     POOL_LINK,     /* path, id, mode (type); folder as for create: give an entry that exists a name -> what had it */
     POOL_UNLINK,   /* path; id, 0: any -> attributes; `value`: whether they are removed, too */
     POOL_REGISTER, /* folder's path, member, generation that is over -> folder's id and generation */
@@ -56,7 +57,8 @@ enum pool_op {
     POOL_GROW,     /* id, size: at least that; and mtime */
     POOL_TRUNCATE, /* id, size: exactly that -> `value`: size before */
     POOL_REMOVE,   /* id: the attributes -> attributes */
-    POOL_READ,     /* id, offset, size; within a chunk -> bytes */
+    POOL_READ,     /* id, offset, size; within a chunk -> bytes. POOL_HAS_INODE: no more than the file has; of a link,
+                      its target, on the server of its attributes */
     POOL_WRITE,    /* id, offset; bytes; within a chunk. POOL_HAS_INODE: grow the file, too */
     POOL_CUT,      /* id, size: remove what is behind that; on this server */
     POOL_LOCK,     /* id, offset, size: the end; mode: enum pool_lock, gid: whether it is a test, uid: process.

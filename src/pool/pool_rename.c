@@ -145,32 +145,6 @@ static int folder_begin(struct folder_move *m, struct error *e)
     return pool_ask(m->pool, &set, m->to.path, e);
 }
 
-static void folder_leave(struct folder_move *m)
-{
-    m->from.n = pool_path_parent(m->from.path, m->from.n);
-    m->to.n = pool_path_parent(m->to.path, m->to.n);
-    m->from.path[m->from.n] = m->to.path[m->to.n] = '\0';
-    m->from.owner = pool_owner(m->from.path, m->from.n, m->pool->link.servers);
-    m->to.owner = pool_owner(m->to.path, m->to.n, m->pool->link.servers);
-    m->vain = 0;
-}
-
-/* The place of a name in the folder. */
-static int place_below(const struct deltafs_pool *p, const struct pool_place *folder, const char *name,
-                       struct pool_place *out, struct error *e)
-{
-    size_t length = strlen(name);
-
-    if (folder->n + 1 + length > POOL_PATH_MAX)
-        return error_set(e, DELTAFS_ERR_NAME, "%s/%s: a path of more than %d bytes", folder->path, name, POOL_PATH_MAX);
-    memcpy(out->path, folder->path, folder->n);
-    out->path[folder->n] = '/';
-    memcpy(out->path + folder->n + 1, name, length + 1);
-    out->n = folder->n + 1 + length;
-    out->owner = pool_owner(out->path, out->n, p->link.servers);
-    return DELTAFS_OK;
-}
-
 static int move_entries(struct folder_move *m, struct error *e)
 {
     size_t count = m->count;
@@ -180,13 +154,21 @@ static int move_entries(struct folder_move *m, struct error *e)
     return count > 0 ? names_move(m->pool, m->entry, count, e) : DELTAFS_OK;
 }
 
+static int both_enter(const struct deltafs_pool *p, struct pool_place *from, struct pool_place *to, const char *name,
+                      struct error *e)
+{
+    int status = pool_place_add(p, from, name, strlen(name), e);
+
+    return status == DELTAFS_OK ? pool_place_add(p, to, name, strlen(name), e) : status;
+}
+
 static int move_entry(struct folder_move *m, const struct deltafs_pool_entry *entry, struct error *e)
 {
     struct moving *n = &m->entry[m->count];
-    int status = place_below(m->pool, &m->from, entry->name, &n->from, e);
 
-    if (status == DELTAFS_OK)
-        status = place_below(m->pool, &m->to, entry->name, &n->to, e);
+    n->from = m->from;
+    n->to = m->to;
+    int status = both_enter(m->pool, &n->from, &n->to, entry->name, e);
     if (status != DELTAFS_OK)
         return status;
     n->id = entry->inode;
@@ -218,22 +200,21 @@ static int move_some(struct folder_move *m, char below[POOL_NAME_MAX + 1], struc
 static int move_step(struct folder_move *m, struct error *e)
 {
     char below[POOL_NAME_MAX + 1];
-    struct pool_place from = m->from;
     int status = move_some(m, below, e);
 
     if (status == DELTAFS_OK && below[0]) {
-        status = place_below(m->pool, &from, below, &m->from, e);
-        from = m->to;
-        if (status == DELTAFS_OK)
-            status = place_below(m->pool, &from, below, &m->to, e);
+        status = both_enter(m->pool, &m->from, &m->to, below, e);
         return status == DELTAFS_OK ? folder_begin(m, e) : status;
     }
     if (status == DELTAFS_OK)
         status = pool_rmdir(m->pool, &m->from, e);
     if (status == DELTAFS_ERR_NOT_EMPTY) /* another process has put something into it */
         return m->vain++ < POOL_TRIES ? DELTAFS_OK : pool_too_many_tries(m->from.path, e);
-    if (status == DELTAFS_OK)
-        folder_leave(m);
+    if (status == DELTAFS_OK) {
+        pool_place_up(m->pool, &m->from);
+        pool_place_up(m->pool, &m->to);
+        m->vain = 0;
+    }
     return status;
 }
 
@@ -262,30 +243,42 @@ static int folder_move(struct deltafs_pool *p, const struct pool_place *from, co
 
 /* ---- Any ---- */
 
-static int name_move(struct deltafs_pool *p, const struct pool_place *from, const struct pool_place *to,
-                     struct error *e)
+static int any_move(struct deltafs_pool *p, const struct pool_place *from, const struct pool_attributes *a,
+                    const struct pool_place *to, struct error *e)
 {
-    struct pool_call look = pool_call_at(POOL_LOOKUP, from);
-    int status = pool_ask(p, &look, from->path, e);
-
-    if (status != DELTAFS_OK || (from->n == to->n && memcmp(from->path, to->path, from->n) == 0))
-        return status;
-    const struct pool_attributes *a = &look.answer.attributes;
+    if (from->n == to->n && memcmp(from->path, to->path, from->n) == 0)
+        return DELTAFS_OK;
     if (S_ISDIR(a->mode))
         return folder_move(p, from, to, e);
     const struct moving n = {.from = *from, .to = *to, .id = a->id, .mode = a->mode & S_IFMT};
     return names_move(p, &n, 1, e);
 }
 
+/* Whether a folder would be moved into itself is known only when links have been followed. */
+static int follow_folder(struct deltafs_pool *p, struct pool_place *to, struct error *e)
+{
+    struct pool_attributes there;
+    int status = pool_find(p, to, 0, &there, e);
+
+    return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
+}
+
 int deltafs_pool_rename(deltafs_pool *pool, const char *from, const char *to)
 {
     struct error e = {.status = DELTAFS_OK};
     struct pool_place a, b;
+    struct pool_attributes found;
     int status = pool_place_set(pool, &a, from, &e);
 
     if (status == DELTAFS_OK)
         status = pool_place_set(pool, &b, to, &e);
     if (status == DELTAFS_OK)
-        status = name_move(pool, &a, &b, &e);
+        status = pool_find(pool, &a, 0, &found, &e);
+    if (status == DELTAFS_OK && S_ISDIR(found.mode))
+        status = follow_folder(pool, &b, &e);
+    if (status == DELTAFS_OK)
+        do
+            status = any_move(pool, &a, &found, &b, &e);
+        while (pool_follow(pool, &b, 0, &status, &e));
     return error_of_thread(status, &e);
 }

@@ -65,6 +65,9 @@ CALL int mkdir(const char *path, mode_t mode)
 static int make_link(const char *target, const struct route *r)
 {
     deltafs_namespace *ns;
+
+    if (r->mount->kind == MOUNT_POOL)
+        return pooled_symlink(r->mount, target, r->path);
     int error = names_begin(r->mount, &ns);
 
     return error == 0 ? tree_end(r->mount->tree, deltafs_namespace_symlink(ns, target, r->path)) : error;

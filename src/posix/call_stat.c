@@ -275,7 +275,7 @@ static int set_route(const struct route *r, int flags, const struct deltafs_name
     if (r->mount->kind == MOUNT_LOGICAL)
         return logical_set(r->path, a);
     if (r->mount->kind == MOUNT_POOL)
-        return pooled_set(r->mount, r->path, a);
+        return pooled_set(r->mount, r->path, flags, a);
     int error = tree_begin(r->mount->tree, 1, &ns);
     if (error != 0)
         return error;
@@ -291,7 +291,7 @@ static int set_path(const struct route *r, int flags, const struct deltafs_names
     if (r->mount->kind == MOUNT_LOGICAL)
         return logical_set(r->path, a);
     if (r->mount->kind == MOUNT_POOL)
-        return pooled_set(r->mount, r->path, a);
+        return pooled_set(r->mount, r->path, flags, a);
     if (error == 0)
         error = set_route(r, flags, a);
     return error == 0 ? tree_refresh_path(r->mount, r->path, flags & AT_SYMLINK_NOFOLLOW) : error;

@@ -21,7 +21,7 @@ int inside_stat(struct mount *m, const char *path, int flags, struct stat *out)
     if (m->stat)
         return m->stat(path, out);
     if (m->kind == MOUNT_POOL)
-        return pooled_stat(m, path, out);
+        return pooled_stat(m, path, flags, out);
     return m->kind == MOUNT_PARTICLES ? particles_stat(m, path, out) : tree_stat(m, path, flags, out);
 }
 
@@ -29,6 +29,8 @@ int inside_readlink(const struct mount *m, const char *path, char *target, size_
 {
     deltafs_namespace *ns;
 
+    if (m->kind == MOUNT_POOL)
+        return pooled_readlink(m, path, target, room, size);
     if (!m->tree)
         return EINVAL;
     int error = tree_begin(m->tree, 0, &ns);
@@ -72,7 +74,7 @@ static int readlink_at(const char *path, char target[static PATH_MAX], size_t *s
     const struct mount *m = mount_of(path);
     struct stat st;
 
-    if (m && m->kind == MOUNT_NAMESPACE)
+    if (m && (m->kind == MOUNT_NAMESPACE || m->kind == MOUNT_POOL))
         return inside_readlink(m, within(m, path), target, PATH_MAX, size);
     if (m || is_above_mount(path)) {
         int error = stat_at(path, &st);
@@ -239,7 +241,7 @@ static int inside_is_missing(const struct route *r, int has_last)
     char above[PATH_MAX], byte;
     deltafs_namespace *ns;
 
-    if (!r->mount->tree) /* there are no links */
+    if (!r->mount->tree) /* a pool says ELOOP if a link leads out of it; others have no links */
         return 1;
     if (!slash[1] || strcmp(slash, "/.") == 0 || strcmp(slash, "/..") == 0)
         return 0;

@@ -72,12 +72,14 @@
     X(deltafs_pool_list_open)                                                                                          \
     X(deltafs_pool_mkdir)                                                                                              \
     X(deltafs_pool_open)                                                                                               \
+    X(deltafs_pool_readlink)                                                                                           \
     X(deltafs_pool_rename)                                                                                             \
     X(deltafs_pool_rmdir)                                                                                              \
     X(deltafs_pool_servers)                                                                                            \
     X(deltafs_pool_set_attributes)                                                                                     \
     X(deltafs_pool_stat)                                                                                               \
     X(deltafs_pool_status)                                                                                             \
+    X(deltafs_pool_symlink)                                                                                            \
     X(deltafs_pool_truncate)                                                                                           \
     X(deltafs_pool_unlink)                                                                                             \
     X(deltafs_records_destroy)                                                                                         \
@@ -164,12 +166,14 @@ int library_is_caller(const void *from);
 #define deltafs_pool_list_open(...)           library()->deltafs_pool_list_open(__VA_ARGS__)
 #define deltafs_pool_mkdir(...)               library()->deltafs_pool_mkdir(__VA_ARGS__)
 #define deltafs_pool_open(...)                library()->deltafs_pool_open(__VA_ARGS__)
+#define deltafs_pool_readlink(...)            library()->deltafs_pool_readlink(__VA_ARGS__)
 #define deltafs_pool_rename(...)              library()->deltafs_pool_rename(__VA_ARGS__)
 #define deltafs_pool_rmdir(...)               library()->deltafs_pool_rmdir(__VA_ARGS__)
 #define deltafs_pool_servers(...)             library()->deltafs_pool_servers(__VA_ARGS__)
 #define deltafs_pool_set_attributes(...)      library()->deltafs_pool_set_attributes(__VA_ARGS__)
 #define deltafs_pool_stat(...)                library()->deltafs_pool_stat(__VA_ARGS__)
 #define deltafs_pool_status(...)              library()->deltafs_pool_status(__VA_ARGS__)
+#define deltafs_pool_symlink(...)             library()->deltafs_pool_symlink(__VA_ARGS__)
 #define deltafs_pool_truncate(...)            library()->deltafs_pool_truncate(__VA_ARGS__)
 #define deltafs_pool_unlink(...)              library()->deltafs_pool_unlink(__VA_ARGS__)
 #define deltafs_records_destroy(...)          library()->deltafs_records_destroy(__VA_ARGS__)

@@ -14,12 +14,14 @@ struct pooled;
 int pooled_create(struct pooled **out);
 
 /* All of these return error numbers. */
-int pooled_stat(struct mount *m, const char *path, struct stat *out);
+int pooled_stat(struct mount *m, const char *path, int flags, struct stat *out);
 int pooled_make_folder(const struct mount *m, const char *path, mode_t mode);
+int pooled_symlink(const struct mount *m, const char *target, const char *path);
+int pooled_readlink(const struct mount *m, const char *path, char *target, size_t room, size_t *size);
 int pooled_remove(struct mount *m, const char *path, int is_folder);
 int pooled_rename(struct mount *m, const char *from, const char *to, unsigned flags);
 int pooled_truncate(const struct mount *m, const char *path, uint64_t size);
-int pooled_set(const struct mount *m, const char *path, const struct deltafs_namespace_attributes *a);
+int pooled_set(const struct mount *m, const char *path, int flags, const struct deltafs_namespace_attributes *a);
 /* Call `fn` for each entry of a folder until it returns something other than 0. */
 int pooled_list(const struct mount *m, const char *path,
                 int (*fn)(void *arg, const char *name, ino_t inode, mode_t mode), void *arg);

@@ -215,7 +215,7 @@ void pooled_release(struct file *f)
 /* A folder, or anything with O_PATH. */
 static int open_other(struct file *f)
 {
-    int error = pooled_stat(f->mount, f->path, &f->st);
+    int error = pooled_stat(f->mount, f->path, f->flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0, &f->st);
 
     f->kind = error == 0 && S_ISDIR(f->st.st_mode) ? FILE_FOLDER : FILE_TREE;
     return error == 0 && (f->flags & O_DIRECTORY) && f->kind != FILE_FOLDER ? ENOTDIR : error;
@@ -223,7 +223,8 @@ static int open_other(struct file *f)
 
 static int open_bytes(struct file *f, int fd, mode_t mode)
 {
-    int flags = O_RDWR | (f->flags & (O_CREAT | O_EXCL | O_TRUNC)), is_read = (f->flags & O_ACCMODE) == O_RDONLY;
+    int flags = O_RDWR | (f->flags & (O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW)),
+        is_read = (f->flags & O_ACCMODE) == O_RDONLY;
     deltafs_pool *pool;
     int error = pooled_begin(f->mount, &pool);
 

@@ -79,25 +79,25 @@ void pooled_fill_stat(const struct mount *m, const struct deltafs_pool_stat *s, 
     tree_fill_stat(m, &same, out);
 }
 
-int pooled_stat(struct mount *m, const char *path, struct stat *out)
+int pooled_stat(struct mount *m, const char *path, int flags, struct stat *out)
 {
     struct deltafs_pool_stat s = {.struct_size = sizeof s};
     deltafs_pool *pool;
-    int error = pooled_begin(m, &pool);
+    int error = pooled_begin(m, &pool), is_folder = path[strlen(path) - 1] == '/';
 
     if (error == 0)
-        error = pooled_end(m, deltafs_pool_stat(pool, path, &s));
+        error = pooled_end(m, deltafs_pool_stat(pool, path, is_folder ? 0 : flags & AT_SYMLINK_NOFOLLOW, &s));
     if (error != 0)
         return error;
     pooled_fill_stat(m, &s, out);
-    return !S_ISDIR(s.mode) && path[strlen(path) - 1] == '/' ? ENOTDIR : 0;
+    return !S_ISDIR(s.mode) && is_folder ? ENOTDIR : 0;
 }
 
 _Static_assert((int)DELTAFS_POOL_MODE == (int)DELTAFS_NAMESPACE_MODE &&
                    (int)DELTAFS_POOL_ATIME == (int)DELTAFS_NAMESPACE_ATIME,
                "both have the same numbers");
 
-int pooled_set(const struct mount *m, const char *path, const struct deltafs_namespace_attributes *a)
+int pooled_set(const struct mount *m, const char *path, int flags, const struct deltafs_namespace_attributes *a)
 {
     const struct deltafs_pool_attributes same = {.struct_size = sizeof same,
                                                  .set = a->set,
@@ -109,7 +109,8 @@ int pooled_set(const struct mount *m, const char *path, const struct deltafs_nam
     deltafs_pool *pool;
     int error = pooled_begin(m, &pool);
 
-    return error == 0 ? pooled_end(m, deltafs_pool_set_attributes(pool, path, &same)) : error;
+    return error == 0 ? pooled_end(m, deltafs_pool_set_attributes(pool, path, flags & AT_SYMLINK_NOFOLLOW, &same))
+                      : error;
 }
 
 /* The space of all servers. */
@@ -148,6 +149,22 @@ int pooled_make_folder(const struct mount *m, const char *path, mode_t mode)
     return error == 0 ? pooled_end(m, deltafs_pool_mkdir(pool, path, mode & 07777 & ~current_umask())) : error;
 }
 
+int pooled_symlink(const struct mount *m, const char *target, const char *path)
+{
+    deltafs_pool *pool;
+    int error = pooled_begin(m, &pool);
+
+    return error == 0 ? pooled_end(m, deltafs_pool_symlink(pool, target, path)) : error;
+}
+
+int pooled_readlink(const struct mount *m, const char *path, char *target, size_t room, size_t *size)
+{
+    deltafs_pool *pool;
+    int error = pooled_begin(m, &pool);
+
+    return error == 0 ? pooled_end(m, deltafs_pool_readlink(pool, path, target, room, size)) : error;
+}
+
 static int count_open(struct file *f, int fd, void *count)
 {
     (void)fd;
@@ -166,7 +183,7 @@ static void find_open(struct mount *m, const char *path, struct stat *out)
     int count = 0;
 
     file_each(count_open, &count);
-    if (count == 0 || pooled_stat(m, path, out) != 0)
+    if (count == 0 || pooled_stat(m, path, AT_SYMLINK_NOFOLLOW, out) != 0)
         *out = (struct stat){.st_ino = 0};
 }
 
@@ -243,11 +260,11 @@ static int rename_open(struct renaming *n)
 int pooled_rename(struct mount *m, const char *from, const char *to, unsigned flags)
 {
     struct renaming n = {.mount = m, .old = from, .new = to};
-    int error = pooled_stat(m, from, &n.from);
+    int error = pooled_stat(m, from, AT_SYMLINK_NOFOLLOW, &n.from);
 
     if (error != 0)
         return error;
-    if (pooled_stat(m, to, &n.to) != 0)
+    if (pooled_stat(m, to, AT_SYMLINK_NOFOLLOW, &n.to) != 0)
         n.to.st_ino = 0;
     if (n.to.st_ino != 0 && (flags & RENAME_NOREPLACE))
         return EEXIST;

@@ -232,8 +232,9 @@ static const char *what_prevents(const struct ns_copy *c, const struct place *fr
                                        : "is no folder; no folder takes its place";
     if (place_is_beside(from, &c->to) && (there->st_ino == st->st_ino || leads_to(from, st, there)))
         return "is the same file";
-    if (c->o.stage != NS_COPY_UNSTAGED && !S_ISDIR(there->st_mode) && !S_ISREG(there->st_mode))
-        return "is neither a file nor a folder";
+    if (c->o.stage != NS_COPY_UNSTAGED && !S_ISDIR(there->st_mode) && !S_ISREG(there->st_mode) &&
+        !S_ISLNK(there->st_mode))
+        return "is neither a file, a folder nor a link";
     return NULL;
 }
 
@@ -244,30 +245,17 @@ static int is_copied(const struct ns_copy *c, const struct stat *st, const struc
            there->st_mtim.tv_sec == st->st_mtim.tv_sec && there->st_mtim.tv_nsec == st->st_mtim.tv_nsec;
 }
 
-/* A pool has no symbolic links: one that leads to a file is copied as the file. */
-static int follow_into_pool(const struct ns_copy *c, const struct place *from, struct stat *st)
-{
-    if (!c->to.pool || !S_ISLNK(st->st_mode))
-        return EXIT_OK;
-    int code = place_stat(from, 1, 0, st);
-    if (code == EXIT_OK && S_ISDIR(st->st_mode))
-        return place_refuse(from, "is a symbolic link to a folder, which pools do not have; it is left out");
-    return code;
-}
-
 /* Copy what is at `from` to where c->to is. */
-static int copy_any(struct ns_copy *c, struct place *from, const struct stat *at)
+static int copy_any(struct ns_copy *c, struct place *from, const struct stat *st)
 {
     const char *wrong;
-    struct stat there, end = *at, *st = &end;
+    struct stat there;
 
     if (!S_ISDIR(st->st_mode) && !is_mine(c, ""))
         return EXIT_OK;
-    int code = follow_into_pool(c, from, st);
     /* A file is written through a link. The target itself may be a link to a folder. */
     int follows = S_ISREG(st->st_mode) || (c->is_into && strlen(c->to.path) == c->to_length);
-    if (code == EXIT_OK)
-        code = place_stat(&c->to, follows, 1, &there);
+    int code = place_stat(&c->to, follows, 1, &there);
     if (code != EXIT_OK)
         return code;
     wrong = what_prevents(c, from, st, &there);

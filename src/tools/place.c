@@ -195,7 +195,7 @@ int place_stat(const struct place *p, int follows, int may_lack, struct stat *st
     int status, is_missing;
 
     if (p->pool) {
-        status = deltafs_pool_stat(p->pool, p->path, &pooled);
+        status = deltafs_pool_stat(p->pool, p->path, follows ? 0 : AT_SYMLINK_NOFOLLOW, &pooled);
         is_missing = status == DELTAFS_ERR_NOT_FOUND;
         stat_of_pool(&pooled, st);
     } else if (p->ns) {
@@ -312,6 +312,8 @@ int place_readlink(const struct place *p, char target[PATH_MAX])
 
     if (p->ns) {
         status = deltafs_namespace_readlink(p->ns, p->path, target, PATH_MAX - 1, &size);
+    } else if (p->pool) {
+        status = deltafs_pool_readlink(p->pool, p->path, target, PATH_MAX - 1, &size);
     } else {
         ssize_t n = readlink(p->path, target, PATH_MAX - 1);
         status = n < 0 ? -1 : 0;

@@ -109,6 +109,8 @@ void place_remove_part(const struct place *p)
 
 static int make_link(const struct place *p, const char *target, const char *path)
 {
+    if (p->pool)
+        return deltafs_pool_symlink(p->pool, target, path);
     return p->ns ? deltafs_namespace_symlink(p->ns, target, path) : symlink(target, path);
 }
 
@@ -121,7 +123,9 @@ static int replace_by_link(const struct place *p, const char *target)
     int status = make_link(p, target, aside);
     if (status != 0)
         return place_fail(p, status);
-    status = p->ns ? deltafs_namespace_rename(p->ns, aside, p->path) : rename(aside, p->path);
+    status = p->pool ? deltafs_pool_rename(p->pool, aside, p->path)
+             : p->ns ? deltafs_namespace_rename(p->ns, aside, p->path)
+                     : rename(aside, p->path);
     if (status == 0)
         return EXIT_OK;
     int code = place_fail(p, status);
@@ -131,8 +135,6 @@ static int replace_by_link(const struct place *p, const char *target)
 
 int place_link(const struct place *p, const char *target, int is_there)
 {
-    if (p->pool)
-        return place_refuse(p, "is in a pool, which has no symbolic links");
     if (is_there)
         return replace_by_link(p, target);
     int status = make_link(p, target, p->path);
@@ -163,7 +165,7 @@ static int preserve_in_pool(const struct place *p, const struct stat *st)
                                         .mtime = nanoseconds(st->st_mtim),
                                         .atime = nanoseconds(st->st_atim)};
 
-    return deltafs_pool_set_attributes(p->pool, p->path, &a);
+    return deltafs_pool_set_attributes(p->pool, p->path, 0, &a);
 }
 
 static int preserve_in_namespace(const struct place *p, const struct stat *st)

@@ -43,7 +43,7 @@ static void name_phase(deltafs_pool *pool, enum phase phase, int me, long count)
             must(deltafs_pool_file_open(pool, path, O_WRONLY | O_CREAT | O_EXCL, 0600, &f));
             deltafs_pool_file_close(f);
         } else {
-            must(phase == STAT ? deltafs_pool_stat(pool, path, &st) : deltafs_pool_unlink(pool, path));
+            must(phase == STAT ? deltafs_pool_stat(pool, path, 0, &st) : deltafs_pool_unlink(pool, path));
         }
     }
 }

@@ -6,6 +6,7 @@
  * a client, and compares what that answers with what the reference says. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,54 +18,17 @@
 #include <deltafs/deltafs_pool.h>
 #include "base/hash.h"
 #include "pool_node.h"
+#include "tests/pool/pool_reference.h"
 
 #define CLIENTS_MAX 8
-#define SLOTS       3       /* files that a client has open */
-#define FILE_MAX    1700000 /* bytes: some chunks */
-#define NODES_MAX   2048    /* entries of the reference */
-#define DEEPEST     11      /* bytes of a path: folders that are renamed go no deeper */
-#define ANSWER_S    70      /* seconds: more than any call takes */
-
-enum kind {
-    OPEN,
-    CLOSE,
-    WRITE,
-    READ,
-    STAT_FILE,
-    CUT_FILE,
-    STAT,
-    UNLINK,
-    MKDIR,
-    RMDIR,
-    RENAME,
-    LIST,
-    CUT,
-    CHMOD,
-    KINDS
-};
-
-struct operation {
-    int kind, slot, flags;
-    uint8_t fill;
-    char path[64], to[64];
-    uint64_t offset, size;
-};
-
-struct result {
-    int status;
-    uint64_t value; /* bytes that were read, or the size, or a sum of a list */
-    uint64_t hash;
-    uint32_t mode;
-};
+#define SLOTS       3  /* files that a client has open */
+#define DEEPEST     11 /* bytes of a path: folders that are renamed go no deeper */
+#define ANSWER_S    70 /* seconds: more than any call takes */
 
 static uint8_t buffer[FILE_MAX];
+static struct inode *open_file[CLIENTS_MAX][SLOTS];
 
 /* ---- A client ---- */
-
-static uint64_t entry_sum(const char *name, uint32_t mode)
-{
-    return hash_bytes(name, strlen(name)) ^ (S_ISDIR(mode) ? 1 : 0);
-}
 
 static int list(deltafs_pool *pool, const char *path, struct result *r)
 {
@@ -87,15 +51,33 @@ static int do_stat(int status, const struct deltafs_pool_stat *st, struct result
     return status;
 }
 
+static int do_readlink(deltafs_pool *pool, const char *path, struct result *r)
+{
+    char target[PATH_MAX];
+    size_t n = 0;
+    int status = deltafs_pool_readlink(pool, path, target, sizeof target, &n);
+
+    r->value = n;
+    r->hash = n > 0 ? hash_bytes(target, n) : 0;
+    return status;
+}
+
 static int do_path(deltafs_pool *pool, const struct operation *o, struct result *r)
 {
     struct deltafs_pool_stat st = {.struct_size = sizeof st};
     const struct deltafs_pool_attributes a = {
         .struct_size = sizeof a, .set = DELTAFS_POOL_MODE, .mode = (uint32_t)o->size & 0777};
+    int flags = o->kind == LSTAT ? AT_SYMLINK_NOFOLLOW : 0;
+    char target[PATH_MAX];
 
     switch (o->kind) {
     case STAT:
-        return do_stat(deltafs_pool_stat(pool, o->path, &st), &st, r);
+    case LSTAT:
+        return do_stat(deltafs_pool_stat(pool, o->path, flags, &st), &st, r);
+    case LINK:
+        return deltafs_pool_symlink(pool, target_of(o->to, target), o->path);
+    case READLINK:
+        return do_readlink(pool, o->path, r);
     case UNLINK:
         return deltafs_pool_unlink(pool, o->path);
     case MKDIR:
@@ -109,7 +91,7 @@ static int do_path(deltafs_pool *pool, const struct operation *o, struct result 
     case CUT:
         return deltafs_pool_truncate(pool, o->path, o->size);
     default:
-        return deltafs_pool_set_attributes(pool, o->path, &a);
+        return deltafs_pool_set_attributes(pool, o->path, 0, &a);
     }
 }
 
@@ -141,7 +123,7 @@ static int do_file(deltafs_pool *pool, deltafs_pool_file **f, const struct opera
     }
 }
 
-static void client(const char *point, int socket)
+static void client(int socket)
 {
     deltafs_pool_file *file[SLOTS] = {NULL};
     deltafs_pool *pool = NULL;
@@ -164,279 +146,6 @@ static void client(const char *point, int socket)
     exit(deltafs_pool_close(pool) == DELTAFS_OK ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
-/* ---- The reference ---- */
-
-struct inode {
-    uint8_t *bytes;
-    uint64_t size;
-    uint32_t mode;
-    int is_removed, opened;
-};
-
-static struct {
-    char path[64];
-    struct inode *inode;
-} node[NODES_MAX];
-static size_t nodes;
-static struct inode *open_file[CLIENTS_MAX][SLOTS];
-
-static size_t node_find(const char *path)
-{
-    size_t i = 0;
-
-    while (i < nodes && strcmp(node[i].path, path) != 0)
-        i++;
-    return i;
-}
-
-static struct inode *inode_of(const char *path)
-{
-    size_t i = node_find(path);
-
-    return i < nodes ? node[i].inode : NULL;
-}
-
-static struct inode *parent_of(const char *path)
-{
-    char parent[64];
-
-    snprintf(parent, sizeof parent, "%s", path);
-    *strrchr(parent, '/') = '\0';
-    return inode_of(*parent ? parent : "/");
-}
-
-static void node_add(const char *path, struct inode *inode)
-{
-    snprintf(node[nodes].path, sizeof node[nodes].path, "%s", path);
-    node[nodes++].inode = inode;
-}
-
-static struct inode *inode_create(const char *path, uint32_t mode)
-{
-    struct inode *inode = calloc(1, sizeof *inode);
-
-    inode->mode = mode;
-    if (S_ISREG(mode))
-        inode->bytes = calloc(1, FILE_MAX);
-    node_add(path, inode);
-    return inode;
-}
-
-static void inode_release(struct inode *inode)
-{
-    if (inode->is_removed && inode->opened == 0) {
-        free(inode->bytes);
-        free(inode);
-    }
-}
-
-static void node_remove(const char *path, int is_removed)
-{
-    size_t i = node_find(path);
-    struct inode *inode = node[i].inode;
-
-    node[i] = node[--nodes];
-    inode->is_removed = is_removed;
-    inode_release(inode);
-}
-
-static int is_below(const char *path, const char *of)
-{
-    size_t n = strlen(of);
-
-    return strncmp(path, of, n) == 0 && path[n] == '/';
-}
-
-static int is_child(const char *path, const char *of)
-{
-    size_t n = strcmp(of, "/") == 0 ? 0 : strlen(of);
-
-    return strncmp(path, of, n) == 0 && path[n] == '/' && path[n + 1] != '\0' && !strchr(path + n + 1, '/');
-}
-
-static int has_children(const char *path)
-{
-    for (size_t i = 0; i < nodes; i++)
-        if (is_child(node[i].path, path))
-            return 1;
-    return 0;
-}
-
-/* Whether something can be created there. */
-static int expect_place(const char *path)
-{
-    const struct inode *parent = parent_of(path);
-
-    if (!parent)
-        return DELTAFS_ERR_NOT_FOUND;
-    return S_ISDIR(parent->mode) ? DELTAFS_OK : DELTAFS_ERR_NOT_FOLDER;
-}
-
-static void inode_cut(struct inode *inode, uint64_t size)
-{
-    if (size < inode->size)
-        memset(inode->bytes + size, 0, inode->size - size);
-    inode->size = size;
-}
-
-static int expect_open(const struct operation *o, struct inode **f)
-{
-    struct inode *inode = inode_of(o->path);
-    int status = DELTAFS_OK;
-
-    if (!inode && !(o->flags & O_CREAT))
-        return DELTAFS_ERR_NOT_FOUND;
-    if (o->flags & O_CREAT && strcmp(o->path, "/") != 0 && (status = expect_place(o->path)) != DELTAFS_OK)
-        return status;
-    if (inode && o->flags & O_CREAT && o->flags & O_EXCL)
-        return DELTAFS_ERR_EXISTS;
-    if (inode && S_ISDIR(inode->mode))
-        return DELTAFS_ERR_FOLDER;
-    if (!inode)
-        inode = inode_create(o->path, S_IFREG | 0600);
-    if (o->flags & O_TRUNC)
-        inode_cut(inode, 0);
-    inode->opened++;
-    *f = inode;
-    return DELTAFS_OK;
-}
-
-static int expect_file(struct inode **f, const struct operation *o, struct result *r)
-{
-    struct inode *inode = *f;
-    uint64_t end = o->offset + o->size;
-
-    if (o->kind == OPEN)
-        return expect_open(o, f);
-    if (o->kind == CLOSE) {
-        *f = NULL;
-        inode->opened--;
-        inode_release(inode);
-        return DELTAFS_OK;
-    }
-    if (inode->is_removed)
-        return DELTAFS_ERR_NOT_FOUND;
-    if (o->kind == WRITE) {
-        memset(inode->bytes + o->offset, o->fill, o->size);
-        inode->size = end > inode->size ? end : inode->size;
-    } else if (o->kind == READ) {
-        r->value = inode->size <= o->offset ? 0 : end < inode->size ? o->size : inode->size - o->offset;
-        r->hash = hash_bytes(inode->bytes + o->offset, r->value);
-    } else if (o->kind == STAT_FILE) {
-        r->value = inode->size;
-        r->mode = inode->mode;
-    } else {
-        inode_cut(inode, o->size);
-    }
-    return DELTAFS_OK;
-}
-
-/* A folder takes all below it along. */
-static void node_rename(const char *from, const char *to)
-{
-    char path[64];
-
-    for (size_t i = 0; i < nodes; i++)
-        if (strcmp(node[i].path, from) == 0 || is_below(node[i].path, from)) {
-            snprintf(path, sizeof path, "%.30s%.30s", to, node[i].path + strlen(from));
-            memcpy(node[i].path, path, sizeof path);
-        }
-}
-
-static int expect_rename(const struct operation *o, const struct inode *from)
-{
-    const struct inode *to = inode_of(o->to);
-    int is_folder = S_ISDIR(from->mode), status;
-
-    if (strcmp(o->path, o->to) == 0)
-        return DELTAFS_OK;
-    if (strcmp(o->to, "/") == 0 || strcmp(o->path, "/") == 0)
-        return DELTAFS_ERR_BUSY;
-    if (is_folder && is_below(o->to, o->path))
-        return DELTAFS_ERR_INVALID;
-    if ((status = expect_place(o->to)) != DELTAFS_OK)
-        return status;
-    if (to && S_ISDIR(to->mode) != is_folder)
-        return is_folder ? DELTAFS_ERR_NOT_FOLDER : DELTAFS_ERR_FOLDER;
-    if (to && is_folder && has_children(o->to))
-        return DELTAFS_ERR_NOT_EMPTY;
-    if (to)
-        node_remove(o->to, 1);
-    node_rename(o->path, o->to);
-    return DELTAFS_OK;
-}
-
-static int expect_rmdir(const char *path, const struct inode *inode)
-{
-    if (strcmp(path, "/") == 0)
-        return DELTAFS_ERR_BUSY;
-    if (!inode)
-        return DELTAFS_ERR_NOT_FOUND;
-    if (!S_ISDIR(inode->mode))
-        return DELTAFS_ERR_NOT_FOLDER;
-    if (has_children(path))
-        return DELTAFS_ERR_NOT_EMPTY;
-    node_remove(path, 1);
-    return DELTAFS_OK;
-}
-
-static int expect_mkdir(const char *path)
-{
-    if (strcmp(path, "/") == 0)
-        return DELTAFS_ERR_EXISTS;
-    int status = expect_place(path);
-    if (status == DELTAFS_OK && inode_of(path))
-        status = DELTAFS_ERR_EXISTS;
-    if (status == DELTAFS_OK)
-        inode_create(path, S_IFDIR | 0700);
-    return status;
-}
-
-static int expect_list(const char *path, const struct inode *inode, struct result *r)
-{
-    if (!S_ISDIR(inode->mode))
-        return DELTAFS_ERR_NOT_FOLDER;
-    for (size_t i = 0; i < nodes; i++) {
-        if (!is_child(node[i].path, path))
-            continue;
-        r->hash += entry_sum(strrchr(node[i].path, '/') + 1, node[i].inode->mode);
-        r->value++;
-    }
-    return DELTAFS_OK;
-}
-
-static int expect_path(const struct operation *o, struct result *r)
-{
-    struct inode *inode = inode_of(o->path);
-
-    if (o->kind == MKDIR)
-        return expect_mkdir(o->path);
-    if (o->kind == RMDIR)
-        return expect_rmdir(o->path, inode);
-    if (!inode)
-        return DELTAFS_ERR_NOT_FOUND;
-    if (o->kind == RENAME)
-        return expect_rename(o, inode);
-    if (o->kind == LIST)
-        return expect_list(o->path, inode, r);
-    if (o->kind == STAT) {
-        r->value = inode->size;
-        r->mode = inode->mode;
-        return DELTAFS_OK;
-    }
-    if (o->kind == CHMOD) {
-        inode->mode = (inode->mode & S_IFMT) | ((uint32_t)o->size & 0777);
-        return DELTAFS_OK;
-    }
-    if (S_ISDIR(inode->mode))
-        return DELTAFS_ERR_FOLDER;
-    if (o->kind == UNLINK)
-        node_remove(o->path, 1);
-    else
-        inode_cut(inode, o->size);
-    return DELTAFS_OK;
-}
-
 /* ---- Choosing ---- */
 
 static void choose_path(char path[64])
@@ -450,9 +159,25 @@ static void choose_path(char path[64])
         strcpy(path, "/");
 }
 
-/* Whether something would be too deep if this were renamed. */
-static int is_deep(const struct operation *o)
+static void choose_target(char to[64])
 {
+    static const char *const begin[] = {"", "@", "@", "..", "../.."};
+    const char *chosen = begin[rand() % 5];
+    char path[64];
+
+    choose_path(path);
+    snprintf(to, 64, "%s%.32s", chosen, *chosen ? path : path + 1);
+    if (!*to)
+        snprintf(to, 64, ".");
+}
+
+/* Whether something would be too deep if this were renamed. */
+static int is_deep(const struct operation *given)
+{
+    struct operation real = *given, *o = &real;
+
+    if (resolve(given->path, 0, o->path) != DELTAFS_OK || resolve(given->to, 0, o->to) != DELTAFS_OK)
+        return 0;
     for (size_t i = 0; i < nodes; i++)
         if (is_below(node[i].path, o->path) && strlen(node[i].path) - strlen(o->path) + strlen(o->to) >= DEEPEST)
             return 1;
@@ -482,6 +207,8 @@ static void choose(struct operation *o, int who)
         o->size = o->offset;
     if (o->kind == RENAME && is_deep(o))
         o->kind = STAT;
+    if (o->kind == LINK)
+        choose_target(o->to);
 }
 
 static int compare(const struct operation *o, int who, const struct result *is, const struct result *should, long n)
@@ -499,7 +226,7 @@ static int compare(const struct operation *o, int who, const struct result *is, 
 }
 
 /* At the end all is removed, and the servers have nothing left. */
-static int check_empty(const char *point)
+static int check_empty(void)
 {
     struct deltafs_pool_status s = {.struct_size = sizeof s};
     uint64_t files = 0, folders = 0, bytes = 0;
@@ -533,7 +260,7 @@ static int check_empty(const char *point)
     return -1;
 }
 
-static int start(const char *point, int clients, int on_nodes, int sockets[])
+static int start(int clients, int on_nodes, int sockets[])
 {
     const struct timeval most = {.tv_sec = ANSWER_S};
 
@@ -551,7 +278,7 @@ static int start(const char *point, int clients, int on_nodes, int sockets[])
             close(both[0]);
             if (on_nodes > 0)
                 pool_node_enter(i % on_nodes);
-            client(point, both[1]);
+            client(both[1]);
         }
         close(both[1]);
         sockets[i] = both[0];
@@ -564,7 +291,8 @@ int main(int argc, char **argv)
     int sockets[CLIENTS_MAX], clients = argc > 4 ? atoi(argv[2]) : 0, failed = 0, status;
     long operations = argc > 4 ? atol(argv[3]) : 0;
 
-    if (clients < 1 || clients > CLIENTS_MAX || start(argv[1], clients, argc > 5 ? atoi(argv[5]) : 0, sockets) != 0)
+    point = argv[1];
+    if (clients < 1 || clients > CLIENTS_MAX || start(clients, argc > 5 ? atoi(argv[5]) : 0, sockets) != 0)
         return EXIT_FAILURE;
     srand((unsigned)atoi(argv[4]));
     inode_create("/", S_IFDIR | 0700);
@@ -589,5 +317,5 @@ int main(int argc, char **argv)
         close(sockets[i]);
     while (wait(&status) > 0)
         failed |= status != 0;
-    return failed || check_empty(argv[1]) != 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+    return failed || check_empty() != 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -70,17 +70,25 @@ static int check(deltafs_pool *pool, int files, int is_done)
     return EXIT_SUCCESS;
 }
 
+/* The last one may have done it, and was killed before it could say so. */
+static int rename_folder(const char *point)
+{
+    deltafs_pool *pool = NULL;
+
+    if (deltafs_pool_open(point, &pool) != DELTAFS_OK)
+        return fail("open");
+    int status = deltafs_pool_rename(pool, OLD, NEW);
+    return status == DELTAFS_OK || status == DELTAFS_ERR_NOT_FOUND ? EXIT_SUCCESS : fail("rename");
+}
+
 /* Returns whether the process has ended by itself; its status is *status. */
 static int rename_for(const char *point, long life, int *status)
 {
     const struct timespec nap = {.tv_sec = life / 1000000000, .tv_nsec = life % 1000000000};
-    deltafs_pool *pool = NULL;
     pid_t pid = fork();
 
     if (pid == 0)
-        exit(deltafs_pool_open(point, &pool) == DELTAFS_OK && deltafs_pool_rename(pool, OLD, NEW) == DELTAFS_OK
-                 ? EXIT_SUCCESS
-                 : fail("rename"));
+        exit(rename_folder(point));
     nanosleep(&nap, NULL);
     kill(pid, SIGKILL);
     return waitpid(pid, status, 0) == pid && WIFEXITED(*status);
@@ -101,9 +109,9 @@ int main(int argc, char **argv)
     }
     if (status != EXIT_SUCCESS)
         return EXIT_FAILURE;
-    if (deltafs_pool_stat(pool, OLD, &s) != DELTAFS_ERR_NOT_FOUND)
+    if (deltafs_pool_stat(pool, OLD, 0, &s) != DELTAFS_ERR_NOT_FOUND)
         return fail("the old folder is there");
-    if (deltafs_pool_stat(pool, NEW, &s) != DELTAFS_OK || (s.mode & 07777) != 0750 || s.size != 0)
+    if (deltafs_pool_stat(pool, NEW, 0, &s) != DELTAFS_OK || (s.mode & 07777) != 0750 || s.size != 0)
         return fail("the new folder");
     for (int i = 0; i < files; i++) {
         char path[64];

@@ -52,7 +52,7 @@ p truncate -s 1234567 "$point/big" && truncate -s 1234567 "$work/back" && p cmp 
 [ "$(p stat -c '%s %F' "$point/big")" = "1234567 regular file" ] || fail "stat"
 expect 1 p cat "$point/none"
 expect 1 p rmdir "$point/a"
-expect 1 p ln -s x "$point/link"
+expect 1 p ln "$point/big" "$point/link"
 p mv "$point/a" "$point/b" || fail "mv of a folder"
 [ "$(p find "$point" -type f | wc -l)" -eq 5 ] || fail "find: $(p find "$point" -type f)"
 p df "$point" >/dev/null || fail "df"

@@ -85,17 +85,27 @@ pool load reg@first:/ "$point/again"
 pool drain "$point/again/a/b" from
 same_trees tree/a/b from
 
-# Links lead to files; what cannot be copied is named, and the rest is copied.
+# Links are copied as links; what cannot be copied is named, and the rest is copied.
 mkdir links
 ln -s ../tree/one links/file
 ln -s ../tree links/folder
+ln -s none links/none
 mkfifo links/pipe
 echo rest >links/rest
 expect 3 "$deltafs" pool load links "$point/links"
-says "links/folder: is a symbolic link to a folder"
 says "links/pipe: neither a file"
+ln -sf rest links/none
+expect 3 "$deltafs" pool load links "$point/links"
 pool drain "$point/links" links.out
-[ "$(ls links.out | xargs)" = "file rest" ] && cmp links.out/file tree/one || fail "links: $(ls links.out)"
+pool drain "$point/links" links.out
+for link in file folder none; do
+    [ "$(readlink "links.out/$link")" = "$(readlink "links/$link")" ] || fail "the link $link: $(ls -l links.out)"
+done
+[ "$(ls links.out | xargs)" = "file folder none rest" ] || fail "links: $(ls links.out)"
+pool drain "$point/links/none" none.out
+[ "$(cat none.out)" = rest ] || fail "a link that is named itself is followed"
+pool drain "$point/links" n:/links
+[ "$("$deltafs" ns cat n:/links/none)" = rest ] || fail "links in a namespace"
 expect 3 "$deltafs" pool load links/rest "$point/tree/one/rest"
 expect 3 "$deltafs" pool load tree "$point/single"
 says "$point/single: is no folder; no folder takes its place"

@@ -180,6 +180,8 @@ static void test_malformed(void **state)
     assert_int_equal(ask(0, r, "bytes"), DELTAFS_ERR_INVALID);
     r = (struct pool_request){.op = POOL_GROW, .size = UINT64_MAX};
     assert_int_equal(ask(0, r, ""), DELTAFS_ERR_TOO_LARGE);
+    r = (struct pool_request){.op = POOL_SYMLINK}; /* no target */
+    assert_int_equal(ask(0, r, name_on(0, "")), DELTAFS_ERR_INVALID);
     r = (struct pool_request){.op = POOL_REGISTER, .value = 2};
     assert_int_equal(ask(0, r, "/"), DELTAFS_ERR_INVALID);
 }

@@ -4,24 +4,9 @@
 #include <unistd.h>
 #include "pool/pool_path.h"
 #include "pool/server/pool_service.h"
+#include "pool/server/service_parts.h"
 
-#define MODE_BITS 07777u
-
-/* A request that is being served. */
-struct service_call {
-    struct pool_service *v;
-    struct pool_store *store;
-    const struct pool_request *r;
-    char path[POOL_PATH_MAX + 1]; /* a copy: clients can change what they sent */
-    size_t n;
-    const char *after; /* of a list: the name behind the path's zero */
-    size_t after_n;
-    const void *in;
-    void *out;
-    struct pool_answer *answer;
-};
-
-static int64_t now(void)
+int64_t service_now(void)
 {
     struct timespec t;
 
@@ -78,9 +63,7 @@ static int folder_accept(struct service_call *c, const char *path, size_t n, con
     return pool_store_know(c->store, path, n, folder, e);
 }
 
-/* Before an entry is created: whether its folder is there, as far as this server knows. Returns an error,
- * POOL_NEEDS_FOLDER, or DELTAFS_OK. */
-static int folder_check(struct service_call *c, struct error *e)
+int service_folder_check(struct service_call *c, struct error *e)
 {
     size_t n = pool_path_parent(c->path, c->n);
     struct pool_folder folder = {.id = c->r->folder, .generation = c->r->generation};
@@ -194,121 +177,6 @@ static int do_rmdir(struct service_call *c, struct error *e)
     return status == DELTAFS_OK ? pool_store_remove(c->store, c->path, c->n, e) : status;
 }
 
-/* ---- Names ---- */
-
-/* The attributes of a name, if they are here. */
-static int name_attributes(struct service_call *c, const struct pool_name *name, struct error *e)
-{
-    struct pool_inode inode;
-
-    c->answer->attributes = (struct pool_attributes){.id = name->id, .mode = name->mode};
-    if (pool_id_server(name->id) != c->v->server)
-        return DELTAFS_OK;
-    int status = pool_store_inode(c->store, name->id, &inode, e);
-    if (status == DELTAFS_OK)
-        c->answer->attributes = inode.attributes;
-    return status;
-}
-
-static int do_lookup(struct service_call *c, struct error *e)
-{
-    struct pool_name name;
-    int status = pool_store_find(c->store, c->path, c->n, &name, e);
-
-    return status == DELTAFS_OK ? name_attributes(c, &name, e) : status;
-}
-
-static int do_create(struct service_call *c, struct error *e)
-{
-    const struct pool_request *r = c->r;
-    struct pool_name name;
-
-    if (r->value > c->v->servers)
-        return error_set(e, DELTAFS_ERR_INVALID, "there is no such server");
-    if (c->n == 1 || (!S_ISREG(r->mode) && !S_ISDIR(r->mode)))
-        return c->n == 1 ? (e->status = DELTAFS_ERR_EXISTS) : error_set(e, DELTAFS_ERR_INVALID, "a bad type");
-    int status = folder_check(c, e);
-    if (status != DELTAFS_OK)
-        return status;
-    name = (struct pool_name){.id = pool_store_number(c->store, (uint32_t)r->value), .mode = r->mode & S_IFMT};
-    uint64_t id = name.id;
-    status = pool_store_put(c->store, c->path, c->n, &name, 1, e);
-    if (status == DELTAFS_ERR_EXISTS)
-        return error_first(name_attributes(c, &name, e), e->status = DELTAFS_ERR_EXISTS);
-    if (status != DELTAFS_OK)
-        return status;
-    const int64_t time = now();
-    struct pool_inode inode = {.attributes = {.id = id,
-                                              .size = S_ISDIR(r->mode) ? r->id : 0,
-                                              .mode = r->mode & (S_IFMT | MODE_BITS),
-                                              .uid = r->uid,
-                                              .gid = r->gid,
-                                              .mtime = time,
-                                              .atime = time,
-                                              .ctime = time,
-                                              .generation = 1}};
-    status = pool_store_inode_put(c->store, &inode, 1, e);
-    if (status != DELTAFS_OK)
-        pool_store_remove(c->store, c->path, c->n, error_ignored());
-    c->answer->attributes = inode.attributes;
-    return status;
-}
-
-/* Another entry gets this name; what had it is answered: number 0 is nothing. */
-static int do_link(struct service_call *c, struct error *e)
-{
-    const struct pool_request *r = c->r;
-    struct pool_name name = {.id = r->id, .mode = r->mode & S_IFMT}, old = {.id = 0};
-
-    if (c->n == 1)
-        return error_set(e, DELTAFS_ERR_BUSY, "the root cannot be replaced");
-    int status = folder_check(c, e);
-    if (status == DELTAFS_OK) {
-        status = pool_store_find(c->store, c->path, c->n, &old, e);
-        status = status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
-    }
-    if (status == DELTAFS_OK && S_ISDIR(old.mode))
-        return e->status = DELTAFS_ERR_FOLDER;
-    if (status == DELTAFS_OK)
-        status = pool_store_put(c->store, c->path, c->n, &name, 0, e);
-    c->answer->attributes = (struct pool_attributes){.id = old.id, .mode = old.mode};
-    return status;
-}
-
-/* Remove the attributes of a file, and the chunks that are here. */
-static int inode_remove(struct service_call *c, uint64_t id, struct error *e)
-{
-    struct pool_inode inode;
-    int status = pool_store_inode(c->store, id, &inode, e);
-
-    if (status != DELTAFS_OK)
-        return status;
-    if (S_ISDIR(inode.attributes.mode))
-        return e->status = DELTAFS_ERR_FOLDER;
-    c->answer->attributes = inode.attributes;
-    status = pool_store_inode_remove(c->store, &inode, e);
-    return status == DELTAFS_OK && inode.attributes.size > 0 ? pool_store_cut(c->store, id, 0, e) : status;
-}
-
-static int do_unlink(struct service_call *c, struct error *e)
-{
-    struct pool_name name;
-    int status = pool_store_find(c->store, c->path, c->n, &name, e);
-
-    if (status != DELTAFS_OK)
-        return status;
-    if (S_ISDIR(name.mode))
-        return e->status = DELTAFS_ERR_FOLDER;
-    if (c->r->id != 0 && c->r->id != name.id)
-        return POOL_HAS_CHANGED;
-    status = pool_store_remove(c->store, c->path, c->n, e);
-    if (status != DELTAFS_OK)
-        return status;
-    c->answer->attributes = (struct pool_attributes){.id = name.id, .mode = name.mode};
-    c->answer->value = c->r->flags & POOL_HAS_INODE && pool_id_server(name.id) == c->v->server;
-    return c->answer->value ? inode_remove(c, name.id, e) : DELTAFS_OK;
-}
-
 /* ---- Attributes ---- */
 
 static int inode_find(struct service_call *c, struct pool_inode *inode, struct error *e)
@@ -336,7 +204,7 @@ static int do_set(struct service_call *c, struct error *e)
     if (status != DELTAFS_OK)
         return status;
     if (r->flags & POOL_SET_MODE)
-        a->mode = (a->mode & S_IFMT) | (r->mode & MODE_BITS);
+        a->mode = (a->mode & S_IFMT) | (r->mode & SERVICE_MODE_BITS);
     if (r->flags & POOL_SET_UID)
         a->uid = r->uid;
     if (r->flags & POOL_SET_GID)
@@ -345,7 +213,7 @@ static int do_set(struct service_call *c, struct error *e)
         a->mtime = r->mtime;
     if (r->flags & POOL_SET_ATIME)
         a->atime = r->atime;
-    a->ctime = now();
+    a->ctime = service_now();
     c->answer->attributes = *a;
     return pool_store_inode_put(c->store, &inode, 0, e);
 }
@@ -354,7 +222,7 @@ static int inode_grow(struct service_call *c, struct pool_inode *inode, uint64_t
 {
     if (inode->attributes.size < size)
         inode->attributes.size = size;
-    inode->attributes.mtime = inode->attributes.ctime = now();
+    inode->attributes.mtime = inode->attributes.ctime = service_now();
     return pool_store_inode_put(c->store, inode, 0, e);
 }
 
@@ -387,17 +255,12 @@ static int do_truncate(struct service_call *c, struct error *e)
         return e->status = DELTAFS_ERR_FOLDER;
     uint64_t before = inode.attributes.size;
     inode.attributes.size = size;
-    inode.attributes.mtime = inode.attributes.ctime = now();
+    inode.attributes.mtime = inode.attributes.ctime = service_now();
     status = pool_store_inode_put(c->store, &inode, 0, e);
     if (status == DELTAFS_OK && size < before)
         status = pool_store_cut(c->store, c->r->id, size, e);
     c->answer->value = before;
     return status;
-}
-
-static int do_remove(struct service_call *c, struct error *e)
-{
-    return inode_remove(c, c->r->id, e);
 }
 
 /* ---- Bytes ---- */
@@ -503,17 +366,31 @@ static int do_leave(struct service_call *c, struct error *e)
 static const struct {
     int (*run)(struct service_call *c, struct error *e);
     int has_path;
-} service_ops[POOL_OPS] = {
-    [POOL_STATUS] = {do_status, 0},     [POOL_STOP] = {do_stop, 0},       [POOL_LOOKUP] = {do_lookup, 1},
-    [POOL_CREATE] = {do_create, 1},     [POOL_LINK] = {do_link, 1},       [POOL_UNLINK] = {do_unlink, 1},
-    [POOL_REGISTER] = {do_register, 1}, [POOL_MEMBERS] = {do_members, 1}, [POOL_FORGET] = {do_forget, 1},
-    [POOL_RMDIR] = {do_rmdir, 1},       [POOL_LIST] = {do_list, 1},       [POOL_STAT] = {do_stat, 0},
-    [POOL_SET] = {do_set, 0},           [POOL_GROW] = {do_grow, 0},       [POOL_TRUNCATE] = {do_truncate, 0},
-    [POOL_REMOVE] = {do_remove, 0},     [POOL_READ] = {do_read, 0},       [POOL_WRITE] = {do_write, 0},
-    [POOL_CUT] = {do_cut, 0},           [POOL_LOCK] = {do_lock, 0},       [POOL_LEAVE] = {do_leave, 0}};
+} service_ops[POOL_OPS] = {[POOL_STATUS] = {do_status, 0},
+                           [POOL_STOP] = {do_stop, 0},
+                           [POOL_LOOKUP] = {service_lookup, 1},
+                           [POOL_CREATE] = {service_create, 1},
+                           [POOL_LINK] = {service_link, 1},
+                           [POOL_UNLINK] = {service_unlink, 1},
+                           [POOL_REGISTER] = {do_register, 1},
+                           [POOL_MEMBERS] = {do_members, 1},
+                           [POOL_FORGET] = {do_forget, 1},
+                           [POOL_RMDIR] = {do_rmdir, 1},
+                           [POOL_LIST] = {do_list, 1},
+                           [POOL_STAT] = {do_stat, 0},
+                           [POOL_SET] = {do_set, 0},
+                           [POOL_GROW] = {do_grow, 0},
+                           [POOL_TRUNCATE] = {do_truncate, 0},
+                           [POOL_REMOVE] = {service_remove, 0},
+                           [POOL_READ] = {do_read, 0},
+                           [POOL_WRITE] = {do_write, 0},
+                           [POOL_CUT] = {do_cut, 0},
+                           [POOL_LOCK] = {do_lock, 0},
+                           [POOL_LEAVE] = {do_leave, 0},
+                           [POOL_SYMLINK] = {service_symlink, 1}};
 
-/* Copy the path, and the name of a list. */
-static int take_path(struct service_call *c, char name[POOL_NAME_MAX + 1], struct error *e)
+/* Copy the path, and what is behind it. */
+static int take_path(struct service_call *c, char after[POOL_PATH_MAX + 1], struct error *e)
 {
     const char *in = c->in;
     size_t bytes = c->r->bytes;
@@ -523,11 +400,11 @@ static int take_path(struct service_call *c, char name[POOL_NAME_MAX + 1], struc
     c->path[c->n] = '\0';
     if (c->n + 1 < bytes) {
         c->after_n = bytes - c->n - 1;
-        if (c->after_n > POOL_NAME_MAX)
-            return error_set(e, DELTAFS_ERR_INVALID, "a name that is too long");
-        memcpy(name, in + c->n + 1, c->after_n);
+        if (c->after_n > POOL_PATH_MAX)
+            return error_set(e, DELTAFS_ERR_INVALID, "a text that is too long");
+        memcpy(after, in + c->n + 1, c->after_n);
     }
-    c->after = name;
+    c->after = after;
     return pool_path_is_normal(c->path, c->n) ? DELTAFS_OK : error_set(e, DELTAFS_ERR_INVALID, "a bad path");
 }
 
@@ -544,10 +421,10 @@ void pool_service_do(struct pool_service *v, const struct pool_request *r, const
                      struct pool_answer *answer)
 {
     struct service_call c;
-    char name[POOL_NAME_MAX + 1];
+    char after[POOL_PATH_MAX + 1];
     struct error e;
 
-    /* The path is not cleared: it is long. */
+    /* The paths are not cleared: they are long. */
     c.v = v;
     c.store = v->store;
     c.r = r;
@@ -562,7 +439,7 @@ void pool_service_do(struct pool_service *v, const struct pool_request *r, const
     int status =
         r->op < POOL_OPS && service_ops[r->op].run ? DELTAFS_OK : error_set(&e, DELTAFS_ERR_INVALID, "a bad request");
     if (status == DELTAFS_OK && service_ops[r->op].has_path)
-        status = take_path(&c, name, &e);
+        status = take_path(&c, after, &e);
     if (status == DELTAFS_OK)
         status = service_ops[r->op].run(&c, &e);
     answer->status = status;
@@ -575,7 +452,7 @@ void pool_service_do(struct pool_service *v, const struct pool_request *r, const
 int pool_service_begin(struct pool_service *v, struct error *e)
 {
     struct pool_name name = {.id = POOL_ROOT_ID, .mode = S_IFDIR};
-    const int64_t time = now();
+    const int64_t time = service_now();
     struct pool_inode inode = {.attributes = {.id = POOL_ROOT_ID,
                                               .mode = S_IFDIR | 0700,
                                               .uid = geteuid(),
