@@ -21,7 +21,7 @@
          */
 #define NAP_MIN 20000   /* nanoseconds */
 #define ROUNDS  8       /* looks at MPI after work and sleep: a message takes some until it is there */
-#define LOOK    1000000 /* how often a busy server lets new clients in */
+#define LOOK    1000000 /* how often a busy server lets clients in, and one looks for messages that expects none */
 #define END_MAX (UINT64_C(10) * 1000000000) /* how long it waits for the others' end */
 
 struct pool_server {
@@ -168,12 +168,15 @@ static uint32_t nap(const struct pool_server *v, uint64_t idle)
 
 static int server_loop(struct pool_server *v, struct error *e)
 {
-    uint64_t now = thread_clock(), worked = now, looked = 0;
-    int has_moved, rounds = ROUNDS, status = DELTAFS_OK;
+    uint64_t now = thread_clock(), worked = now, looked = 0, polled = 0;
+    int rounds = ROUNDS, status = DELTAFS_OK;
 
     while (status == DELTAFS_OK && !server_is_done(v)) {
-        int has_worked = serve_clients(v);
-        status = pool_peers_poll(v->peers, &has_moved, e);
+        int has_worked = serve_clients(v), has_moved = 0;
+        if (!v->is_alone || v->ending || now - polled > LOOK) {
+            status = pool_peers_poll(v->peers, &has_moved, e);
+            polled = now;
+        }
         pool_door_wake(v->door);
         now = thread_clock();
         if (has_worked || has_moved) {
