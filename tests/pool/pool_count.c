@@ -61,7 +61,7 @@ static void look(deltafs_pool_file **f, const char *path)
     struct deltafs_pool_stat st = {.struct_size = sizeof st};
 
     (void)f;
-    must(deltafs_pool_stat(pool, path, &st));
+    must(deltafs_pool_stat(pool, path, 0, &st));
 }
 
 static void file_remove(deltafs_pool_file **f, const char *path)
