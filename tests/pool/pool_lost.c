@@ -1,8 +1,9 @@
 /* A client of a pool whose servers, disks, network or clients fail: what it reads is right, or an error that comes
  * soon.
  *
- *     pool_lost POINT write FILES            create files, or write them again
- *     pool_lost POINT read FILES SECONDS     read them; no call takes longer than that
+ *     pool_lost POINT write FILES [SECONDS]      create files, or write them again; killed after that time
+ *     pool_lost POINT remove FILES [SECONDS]     remove them
+ *     pool_lost POINT read FILES SECONDS         read them; no call takes longer than that
  *
  * Prints what it has seen, and the first message. Files that are not there, and zeros, are what a client leaves that
  * was killed while it wrote. Exits with 1 if a byte is wrong, or a call takes too long. */
@@ -10,7 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/time.h>
 #include <time.h>
 #include <deltafs/deltafs_pool.h>
 
@@ -46,12 +47,17 @@ static uint64_t word_of(unsigned file, unsigned i)
     return (uint64_t)(file + 1) << 32 | (i + 1);
 }
 
+static void name_file(unsigned file, char path[32])
+{
+    snprintf(path, 32, "/file.%u", file);
+}
+
 static int open_file(unsigned file, int flags, deltafs_pool_file **out)
 {
     char path[32];
     double start = seconds();
 
-    snprintf(path, sizeof path, "/file.%u", file);
+    name_file(file, path);
     return note(start, deltafs_pool_file_open(pool, path, flags, 0600, out));
 }
 
@@ -100,22 +106,36 @@ static void read_file(unsigned file)
         *(status == DELTAFS_ERR_NOT_FOUND ? &absent : &failed) += 1;
 }
 
+static void remove_file(unsigned file)
+{
+    char path[32];
+    double start = seconds();
+
+    name_file(file, path);
+    int status = note(start, deltafs_pool_unlink(pool, path));
+    *(status == DELTAFS_OK ? &fine : status == DELTAFS_ERR_NOT_FOUND ? &absent : &failed) += 1;
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 4)
         return 2;
-    int is_write = strcmp(argv[2], "write") == 0;
+    void (*run)(unsigned) = argv[2][0] == 'w' ? write_file : argv[2][2] == 'a' ? read_file : remove_file;
     unsigned files = (unsigned)atoi(argv[3]);
-    double most = argc > 4 ? atof(argv[4]) : 100;
+    double time = argc > 4 ? atof(argv[4]) : 100;
+    const struct itimerval end = {.it_value = {.tv_sec = (time_t)time, .tv_usec = (suseconds_t)(1e6 * time) % 1000000}};
 
     if (deltafs_pool_open(argv[1], &pool) != DELTAFS_OK) {
         printf("%s\n", deltafs_errmsg(NULL));
         return 3;
     }
+    /* The signal ends the process like any other that it does not handle. */
+    if (run != read_file)
+        setitimer(ITIMER_REAL, &end, NULL);
     for (unsigned i = 0; i < files; i++)
-        (is_write ? write_file : read_file)(i);
+        run(i);
     deltafs_pool_close(pool);
     printf("%u fine, %u failed, %u absent, %u short, %u zeros; %.2f seconds at most; %s\n", fine, failed, absent,
            short_ones, zeros, longest, message);
-    return longest > most;
+    return run == read_file && longest > time;
 }
