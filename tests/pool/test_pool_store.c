@@ -1,5 +1,6 @@
 /* The store of a server of a pool: names, chunks against an oracle in memory, damage. */
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stdint.h>
@@ -216,6 +217,42 @@ static void test_folder(void **state)
     assert_int_equal(rmdir(local), 0); /* it was there before */
 }
 
+static pthread_barrier_t both;
+
+static void *create_beside(void *out)
+{
+    struct pool_store *s = NULL;
+    struct error why;
+
+    pthread_barrier_wait(&both);
+    int status = pool_store_create(local, 4, &s, &why);
+    pthread_barrier_wait(&both);
+    pool_store_destroy(s);
+    *(int *)out = status;
+    return NULL;
+}
+
+/* Two servers begin with one empty folder: one of them gets it. */
+static void test_shared_folder(void **state)
+{
+    pthread_t thread[2];
+    int status[2];
+
+    (void)state;
+    pthread_barrier_init(&both, NULL, 2);
+    for (int round = 0; round < 20; round++) {
+        assert_int_equal(mkdir(local, 0700), 0);
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(pthread_create(&thread[i], NULL, create_beside, &status[i]), 0);
+        for (int i = 0; i < 2; i++)
+            pthread_join(thread[i], NULL);
+        assert_int_equal(status[0] == DELTAFS_OK, status[1] == DELTAFS_ERR_EXISTS);
+        assert_int_equal(status[1] == DELTAFS_OK, status[0] == DELTAFS_ERR_EXISTS);
+        assert_int_equal(rmdir(local), 0);
+    }
+    pthread_barrier_destroy(&both);
+}
+
 /* A file system of a few MiB, which only this process sees; returns whether there can be one. */
 static int mount_small(const char *size)
 {
@@ -269,9 +306,9 @@ static void test_full(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names), cmocka_unit_test(test_list),   cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_reuse), cmocka_unit_test(test_damage), cmocka_unit_test(test_folder),
-        cmocka_unit_test(test_full),
+        cmocka_unit_test(test_names),         cmocka_unit_test(test_list),   cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_reuse),         cmocka_unit_test(test_damage), cmocka_unit_test(test_folder),
+        cmocka_unit_test(test_shared_folder), cmocka_unit_test(test_full),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -138,6 +138,15 @@ int store_cursor(struct pool_store *s, enum store_table table, MDB_cursor **out,
     return code == 0 ? DELTAFS_OK : store_fail(s, code, e);
 }
 
+static int folder_is_used(const struct pool_store *s, struct error *e)
+{
+    return error_set(
+        e, DELTAFS_ERR_EXISTS,
+        "%s: is no empty folder; each server needs its own (%%n is the server's number); if a pool that was "
+        "killed has left it, remove it",
+        s->folder);
+}
+
 static int store_open_tables(struct pool_store *s, struct error *e)
 {
     static const char *const name[STORE_TABLES] = {
@@ -153,6 +162,18 @@ static int store_open_tables(struct pool_store *s, struct error *e)
     return DELTAFS_OK;
 }
 
+/* Two servers that are given one folder may both find it empty; the file is created by one of them. */
+static int store_claim(struct pool_store *s, const char *path, struct error *e)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+    if (fd == -1)
+        return errno == EEXIST ? folder_is_used(s, e) : error_system(e, errno, "create", path);
+    close(fd);
+    s->has_names = 1;
+    return DELTAFS_OK;
+}
+
 static int store_open(struct pool_store *s, struct error *e)
 {
     char path[PATH_MAX];
@@ -163,6 +184,8 @@ static int store_open(struct pool_store *s, struct error *e)
         return store_fail(s, code, e);
     if (snprintf(path, sizeof path, "%s/%s", s->folder, names_file) >= (int)sizeof path)
         return error_system(e, ENAMETOOLONG, "create", s->folder);
+    if (store_claim(s, path, e) != DELTAFS_OK)
+        return e->status;
     mdb_env_set_maxdbs(s->env, STORE_TABLES);
     mdb_env_set_mapsize(s->env, MAP_BYTES);
     code = mdb_env_open(s->env, path, MDB_NOSUBDIR | MDB_NOSYNC | MDB_WRITEMAP | MDB_NOLOCK | MDB_NORDAHEAD, 0600);
@@ -197,8 +220,7 @@ static int store_make_folder(struct pool_store *s, struct error *e)
         return error_system(e, errno, "create the folder", s->folder);
     if (folder_is_empty(s->folder))
         return DELTAFS_OK;
-    return error_set(e, DELTAFS_ERR_EXISTS, "%s: is no empty folder; if a pool that was killed has left it, remove it",
-                     s->folder);
+    return folder_is_used(s, e);
 }
 
 struct pool_store_need pool_store_need(void)
@@ -242,10 +264,9 @@ void pool_store_destroy(struct pool_store *s)
         return;
     if (s->txn)
         mdb_txn_abort(s->txn);
-    int has_names = s->env && s->meta != -1;
     if (s->env)
         mdb_env_close(s->env);
-    if (has_names && snprintf(path, sizeof path, "%s/%s", s->folder, names_file) < (int)sizeof path)
+    if (s->has_names && snprintf(path, sizeof path, "%s/%s", s->folder, names_file) < (int)sizeof path)
         unlink(path);
     store_places_destroy(s);
     if (s->has_created)

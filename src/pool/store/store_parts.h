@@ -30,6 +30,7 @@ struct pool_store {
     char *folder;
     uint32_t server;
     int has_created; /* the folder */
+    int has_names;   /* it has created the file */
     MDB_env *env;
     MDB_txn *txn; /* NULL: LMDB has failed, and nothing works any more */
     MDB_dbi table[STORE_TABLES];
