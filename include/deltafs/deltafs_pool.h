@@ -70,7 +70,8 @@ struct deltafs_pool_status {
 DELTAFS_API int deltafs_pool_status(deltafs_pool *pool, uint32_t server, struct deltafs_pool_status *out);
 
 /* End all servers; all that is in the pool is deleted. Returns when the servers of this node have ended, or
- * DELTAFS_ERR_IO after half a minute. Later calls with any handle return DELTAFS_ERR_IO. */
+ * DELTAFS_ERR_IO after half a minute. Later calls with any handle return DELTAFS_ERR_IO, also if there is another pool
+ * at this mount point. */
 DELTAFS_API int deltafs_pool_stop(deltafs_pool *pool);
 
 /* ---- Attributes ---- */
@@ -190,8 +191,9 @@ DELTAFS_API int deltafs_pool_file_stat(deltafs_pool_file *file, struct deltafs_p
 /* ---- Locks of parts of files ---- */
 
 /* They are advisory, and those of the process: of all handles of files that were opened with the same handle of the
- * pool. They end when that is closed or the process ends, not when the file is closed. After a fork the child has none.
- * More than 10,000 locks that one server has to know are refused with DELTAFS_ERR_NO_SPACE. */
+ * pool. They end when that is closed or the process ends, not when the file is closed; those that a server knows that
+ * has not answered a call in time may end, too. After a fork the child has none. More than 10,000 locks that one server
+ * has to know are refused with DELTAFS_ERR_NO_SPACE. */
 enum deltafs_pool_lock_type { DELTAFS_POOL_UNLOCKED, DELTAFS_POOL_SHARED, DELTAFS_POOL_EXCLUSIVE };
 
 struct deltafs_pool_lock {

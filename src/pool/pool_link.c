@@ -49,17 +49,30 @@ static void link_close_wires(struct pool_link *l)
         pool_wire_close(&l->wire[i]);
 }
 
+static int link_open_wire(struct pool_link *l, struct pool_wire *w, struct error *e)
+{
+    struct pool_hello hello;
+
+    if (w->socket != -1)
+        return DELTAFS_OK;
+    int status = pool_wire_open(w, &l->point, l->number, &hello, e);
+    if (status == DELTAFS_OK)
+        l->is_local = hello.is_local != 0;
+    return status;
+}
+
 /* Connect to the home. The processes of a node are distributed over its servers. */
 static int link_connect(struct pool_link *l, struct error *e)
 {
     char node[POINT_NODE_ROOM];
-    struct pool_hello hello;
     int status = DELTAFS_ERR_NOT_FOUND;
 
-    link_close_wires(l);
+    /* Other connections of this process stay: its locks are theirs. */
+    if (l->process != getpid())
+        link_close_wires(l);
     for (uint32_t i = 0; i < l->wires && status == DELTAFS_ERR_NOT_FOUND; i++) {
         l->home = &l->wire[((uint32_t)getpid() + i) % l->wires];
-        status = pool_wire_open(l->home, &l->point, l->servers, &hello, e);
+        status = link_open_wire(l, l->home, e);
     }
     if (status == DELTAFS_ERR_NOT_FOUND) {
         own_node(node);
@@ -69,7 +82,6 @@ static int link_connect(struct pool_link *l, struct error *e)
     if (status != DELTAFS_OK)
         return status;
     l->server = l->home->server;
-    l->is_local = hello.is_local != 0;
     l->process = getpid();
     return DELTAFS_OK;
 }
@@ -81,7 +93,7 @@ int pool_link_open(struct pool_link *l, const char *point, struct error *e)
     if (status != DELTAFS_OK)
         return status;
     pthread_mutex_init(&l->lock, NULL);
-    status = pool_point_read(&l->point, &l->nodes, &l->servers, e);
+    status = pool_point_read(&l->point, &l->number, &l->nodes, &l->servers, e);
     if (status == DELTAFS_OK)
         status = link_find_wires(l, e);
     if (status == DELTAFS_OK)
@@ -120,8 +132,7 @@ int pool_link_is_near(const struct pool_link *l, uint32_t server)
 static int link_reach(struct pool_link *l, const struct pool_call *c, struct pool_wire **out, struct error *e)
 {
     struct pool_wire *w = link_wire(l, c->request.server);
-    struct pool_hello hello;
-    int status = w->socket != -1 ? DELTAFS_OK : pool_wire_open(w, &l->point, l->servers, &hello, e);
+    int status = link_open_wire(l, w, e);
 
     *out = w;
     if (status != DELTAFS_ERR_NOT_FOUND)

@@ -8,7 +8,8 @@
 
 struct pool_link {
     struct pool_point point;
-    char *nodes; /* of the servers; POINT_NODE_ROOM bytes each */
+    uint64_t number; /* of the pool */
+    char *nodes;     /* of the servers; POINT_NODE_ROOM bytes each */
     uint32_t servers;
     struct pool_wire *wire; /* one for each server of this node; connected when it is needed */
     uint32_t wires;

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,7 +106,8 @@ static int file_path(const struct pool_point *p, const char *name, char path[PAT
     return error_system(e, ENAMETOOLONG, "use", p->folder);
 }
 
-int pool_point_publish(const struct pool_point *p, const char *nodes, uint32_t servers, struct error *e)
+int pool_point_publish(const struct pool_point *p, uint64_t number, const char *nodes, uint32_t servers,
+                       struct error *e)
 {
     char path[PATH_MAX], aside[PATH_MAX], name[32];
 
@@ -115,7 +117,7 @@ int pool_point_publish(const struct pool_point *p, const char *nodes, uint32_t s
     FILE *f = fopen(aside, "we");
     if (!f)
         return error_system(e, errno, "create", aside);
-    fprintf(f, SERVERS_MAGIC " %d %u %s\n", POOL_VERSION, servers, p->point);
+    fprintf(f, SERVERS_MAGIC " %d %u %016" PRIx64 " %s\n", POOL_VERSION, servers, number, p->point);
     for (uint32_t i = 0; i < servers; i++)
         fprintf(f, "%s\n", nodes + (size_t)i * POINT_NODE_ROOM);
     int is_written = fflush(f) == 0 && !ferror(f);
@@ -127,15 +129,16 @@ int pool_point_publish(const struct pool_point *p, const char *nodes, uint32_t s
     return DELTAFS_OK;
 }
 
-static int nodes_read(FILE *f, const struct pool_point *p, const char *path, char **nodes, uint32_t *servers,
-                      struct error *e)
+static int members_read(FILE *f, const struct pool_point *p, const char *path, uint64_t *number, char **nodes,
+                        uint32_t *servers, struct error *e)
 {
     char line[PATH_MAX + 64];
     unsigned version, count;
     int at = 0;
 
-    if (!fgets(line, sizeof line, f) || sscanf(line, SERVERS_MAGIC " %u %u %n", &version, &count, &at) != 2 ||
-        at == 0 || count == 0 || count > POOL_MOST)
+    if (!fgets(line, sizeof line, f) ||
+        sscanf(line, SERVERS_MAGIC " %u %u %" SCNx64 " %n", &version, &count, number, &at) != 3 || at == 0 ||
+        count == 0 || count > POOL_MOST)
         return error_set(e, DELTAFS_ERR_IO, "%s: is no list of servers", path);
     line[strcspn(line, "\n")] = '\0';
     if (version != POOL_VERSION)
@@ -158,7 +161,7 @@ static int nodes_read(FILE *f, const struct pool_point *p, const char *path, cha
     return DELTAFS_OK;
 }
 
-int pool_point_read(const struct pool_point *p, char **nodes, uint32_t *servers, struct error *e)
+int pool_point_read(const struct pool_point *p, uint64_t *number, char **nodes, uint32_t *servers, struct error *e)
 {
     char path[PATH_MAX];
 
@@ -167,16 +170,20 @@ int pool_point_read(const struct pool_point *p, char **nodes, uint32_t *servers,
     FILE *f = fopen(path, "re");
     if (!f)
         return errno == ENOENT ? no_pool(p->point, e) : error_system(e, errno, "open", path);
-    int status = nodes_read(f, p, path, nodes, servers, e);
+    int status = members_read(f, p, path, number, nodes, servers, e);
     fclose(f);
     return status;
 }
 
-void pool_point_remove(const struct pool_point *p, int is_published)
+void pool_point_unpublish(const struct pool_point *p)
 {
     char path[PATH_MAX];
 
-    if (is_published && file_path(p, "servers", path, error_ignored()) == DELTAFS_OK)
+    if (file_path(p, "servers", path, error_ignored()) == DELTAFS_OK)
         unlink(path);
+}
+
+void pool_point_remove(const struct pool_point *p)
+{
     rmdir(p->folder);
 }

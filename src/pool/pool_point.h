@@ -23,11 +23,15 @@ void pool_point_fini(struct pool_point *p);
 /* The address of a server's socket. */
 int pool_point_socket(const struct pool_point *p, uint32_t server, struct sockaddr_un *out, struct error *e);
 
-/* Publish the names of the nodes of `servers` servers, POINT_NODE_ROOM bytes each. */
-int pool_point_publish(const struct pool_point *p, const char *nodes, uint32_t servers, struct error *e);
+/* Publish the pool's number, which another one at this mount point, before it or behind it, does not have, and the
+ * names of the nodes of `servers` servers, POINT_NODE_ROOM bytes each. */
+int pool_point_publish(const struct pool_point *p, uint64_t number, const char *nodes, uint32_t servers,
+                       struct error *e);
 /* Read them: *nodes is to be freed. DELTAFS_ERR_NOT_FOUND: there is no pool. */
-int pool_point_read(const struct pool_point *p, char **nodes, uint32_t *servers, struct error *e);
-/* Remove the folder, if it is empty, and before it the file, if this server has published it. */
-void pool_point_remove(const struct pool_point *p, int is_published);
+int pool_point_read(const struct pool_point *p, uint64_t *number, char **nodes, uint32_t *servers, struct error *e);
+/* Remove what this server has published: the pool ends. */
+void pool_point_unpublish(const struct pool_point *p);
+/* Remove the folder, if it is empty. */
+void pool_point_remove(const struct pool_point *p);
 
 #endif

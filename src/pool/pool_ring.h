@@ -31,8 +31,9 @@ struct pool_shared {
 
 /* What a server sends first, with the descriptors of the memory and of the event that wakes it. */
 struct pool_hello {
-    uint32_t version, server, servers, bytes;
-    uint32_t is_local, zero; /* files are stored on the node where they are created */
+    uint32_t version, bytes, server;
+    uint32_t is_local; /* files are stored on the node where they are created */
+    uint64_t number;   /* of the pool */
 };
 
 /* Create the memory, which nobody can make shorter. *fd is to be closed, the memory to be unmapped. */

@@ -42,7 +42,7 @@ static int other_version(const struct pool_point *p, struct error *e)
     return error_set(e, DELTAFS_ERR_VERSION, "%s: the pool's servers are of another version of DeltaFS", p->point);
 }
 
-static int wire_greet(struct pool_wire *w, const struct pool_point *p, uint32_t servers, struct pool_hello *hello,
+static int wire_greet(struct pool_wire *w, const struct pool_point *p, uint64_t number, struct pool_hello *hello,
                       struct error *e)
 {
     int memory, event, answer = pool_ring_receive(w->socket, HELLO, hello, &memory, &event);
@@ -59,15 +59,17 @@ static int wire_greet(struct pool_wire *w, const struct pool_point *p, uint32_t 
                          p->point, w->server);
     w->event = raise_descriptor(event);
     int status = DELTAFS_OK;
-    if (hello->version != POOL_VERSION || hello->bytes != sizeof *w->shared || hello->servers != servers)
+    if (hello->version != POOL_VERSION || hello->bytes != sizeof *w->shared)
         status = other_version(p, e);
+    else if (hello->number != number)
+        status = error_set(e, DELTAFS_ERR_IO, "%s: the pool has ended, and there is another one", p->point);
     if (status == DELTAFS_OK)
         status = pool_ring_map(memory, &w->shared, e);
     close(memory);
     return status;
 }
 
-int pool_wire_open(struct pool_wire *w, const struct pool_point *p, uint32_t servers, struct pool_hello *hello,
+int pool_wire_open(struct pool_wire *w, const struct pool_point *p, uint64_t number, struct pool_hello *hello,
                    struct error *e)
 {
     struct sockaddr_un address;
@@ -79,7 +81,7 @@ int pool_wire_open(struct pool_wire *w, const struct pool_point *p, uint32_t ser
     if (w->socket == -1)
         return error_system(e, errno, "create a socket", address.sun_path);
     if (connect(w->socket, (const struct sockaddr *)&address, sizeof address) == 0)
-        status = wire_greet(w, p, servers, hello, e);
+        status = wire_greet(w, p, number, hello, e);
     else
         status = e->status = DELTAFS_ERR_NOT_FOUND;
     if (status != DELTAFS_OK)

@@ -29,8 +29,8 @@ static inline struct pool_wire pool_wire_of(uint32_t server)
     return (struct pool_wire){.server = server, .socket = -1, .event = -1};
 }
 
-/* Connect; `servers` is what the pool has. DELTAFS_ERR_NOT_FOUND, without a message: no server answers. */
-int pool_wire_open(struct pool_wire *w, const struct pool_point *p, uint32_t servers, struct pool_hello *hello,
+/* Connect to a server of the pool with this number. DELTAFS_ERR_NOT_FOUND, without a message: no server answers. */
+int pool_wire_open(struct pool_wire *w, const struct pool_point *p, uint64_t number, struct pool_hello *hello,
                    struct error *e);
 void pool_wire_close(struct pool_wire *w);
 

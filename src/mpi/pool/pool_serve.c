@@ -2,6 +2,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 #include <deltafs/deltafs_mpi.h>
 #include "base/options.h"
@@ -28,6 +29,7 @@ struct pool_server {
     struct rank_group group;
     struct pool_point point;
     struct bytes nodes; /* POINT_NODE_ROOM bytes each */
+    uint64_t number;    /* of the pool */
     struct pool_service service;
     struct pool_door *door;
     struct pool_peers *peers;
@@ -68,6 +70,7 @@ static int server_begin(struct pool_server *v, const struct deltafs_mpi_pool *o,
     uint32_t server = v->service.server;
     const struct pool_door_options door = {.server = server,
                                            .servers = v->service.servers,
+                                           .number = v->number,
                                            .is_local = o->placement == DELTAFS_POOL_LOCAL,
                                            .memory = o->memory > 0 ? o->memory : POOL_MEMORY};
     char *local = local_path(o->local, server);
@@ -101,7 +104,10 @@ static int servers_begin(struct pool_server *v, const struct deltafs_mpi_pool *o
     v->service.server = (uint32_t)v->group.rank;
     v->service.servers = (uint32_t)v->group.ranks;
     gethostname(node, sizeof node - 1);
-    if (mpi_gather(&v->group, node, sizeof node, &v->nodes, e) != DELTAFS_OK)
+    if (v->group.rank == 0 && getrandom(&v->number, sizeof v->number, 0) != (ssize_t)sizeof v->number)
+        v->number = thread_clock();
+    if (mpi_broadcast(&v->group, &v->number, sizeof v->number, e) != DELTAFS_OK ||
+        mpi_gather(&v->group, node, sizeof node, &v->nodes, e) != DELTAFS_OK)
         return e->status;
     const char *nodes = (const char *)v->nodes.buffer.bytes;
     if (v->service.servers > POOL_MOST)
@@ -115,7 +121,7 @@ static int servers_begin(struct pool_server *v, const struct deltafs_mpi_pool *o
         return e->status;
     v->is_alone = all_are_here(nodes, v->service.servers);
     v->is_published = 1;
-    pool_point_publish(&v->point, nodes, v->service.servers, e);
+    pool_point_publish(&v->point, v->number, nodes, v->service.servers, e);
     return mpi_agree(&v->group, e);
 }
 
@@ -201,12 +207,14 @@ static int server_loop(struct pool_server *v, struct error *e)
 
 static void server_end(struct pool_server *v)
 {
+    if (v->is_published)
+        pool_point_unpublish(&v->point); /* before a next pool can have begun here */
     pool_store_destroy(v->service.store);
     pool_locks_fini(&v->service.locks);
     pool_peers_destroy(v->peers);
     pool_door_close(v->door);
     if (v->point.folder)
-        pool_point_remove(&v->point, v->is_published);
+        pool_point_remove(&v->point);
     pool_point_fini(&v->point);
     buffer_fini(&v->nodes.buffer);
 }

@@ -84,10 +84,10 @@ static void door_sweep(struct pool_door *d)
 static int send_hello(struct pool_door *d, int socket, int memory, int event)
 {
     struct pool_hello hello = {.version = POOL_VERSION,
-                               .server = d->options.server,
-                               .servers = d->options.servers,
                                .bytes = sizeof(struct pool_shared),
-                               .is_local = d->options.is_local != 0};
+                               .server = d->options.server,
+                               .is_local = d->options.is_local != 0,
+                               .number = d->options.number};
     struct iovec part = {.iov_base = &hello, .iov_len = sizeof hello};
     union {
         struct cmsghdr header;
@@ -214,8 +214,8 @@ void pool_door_close(struct pool_door *d)
     for (size_t i = 0; i < d->count; i++)
         guest_destroy(d->guest[i]);
     if (d->listener != -1) {
+        unlink(d->address.sun_path); /* first: then it cannot be that of the next pool */
         close(d->listener);
-        unlink(d->address.sun_path);
     }
     if (d->epoll != -1)
         close(d->epoll);

@@ -19,6 +19,7 @@ struct pool_job {
 
 struct pool_door_options {
     uint32_t server, servers;
+    uint64_t number; /* of the pool */
     int is_local;    /* files are stored on the node where they are created */
     uint64_t memory; /* at most so many bytes for clients */
 };
