@@ -134,8 +134,9 @@ DELTAFS_API int deltafs_pool_rmdir(deltafs_pool *pool, const char *path);
  *
  * A folder is not renamed at once: entry after entry gets its new name, which takes two requests for each, and no bytes
  * are copied. If the process is killed meanwhile, or there is an error, each entry has its old name, its new one, or
- * both, and nothing is lost. The same call goes on then, although `to` is not empty; with the paths exchanged, it goes
- * back. Do one of these before anything is removed: a file that has both names is gone if one is removed. */
+ * both, and nothing is lost. The same call goes on then, although `to` is not empty. Make it before anything is
+ * removed: a file that has both names is gone if one is removed. For the same reason, processes must not rename one
+ * thing to several names, or there and back, at the same time. */
 DELTAFS_API int deltafs_pool_rename(deltafs_pool *pool, const char *from, const char *to);
 
 /* ---- Folders ---- */

@@ -95,7 +95,7 @@ static int is_below(const struct pool_place *place, const struct pool_place *fol
     return place->n > folder->n && memcmp(place->path, folder->path, folder->n) == 0 && place->path[folder->n] == '/';
 }
 
-/* One that is there is replaced if it is empty. If this renaming has begun before, or the one back, it is used. */
+/* One that is there is replaced if it is empty; or used, if this renaming has begun before. */
 static int folder_create(struct deltafs_pool *p, const struct pool_attributes *from, const struct pool_place *to,
                          uint64_t *id, struct error *e)
 {
@@ -112,7 +112,7 @@ static int folder_create(struct deltafs_pool *p, const struct pool_attributes *f
             return status;
         if (!S_ISDIR(there->mode))
             return pool_refuse(DELTAFS_ERR_NOT_FOLDER, to->path, e);
-        if (there->size == from->id || from->size == there->id)
+        if (there->size == from->id)
             return DELTAFS_OK;
         status = pool_rmdir(p, to, e);
         if (status != DELTAFS_OK && status != DELTAFS_ERR_NOT_FOUND)
