@@ -13,8 +13,25 @@
 
 /* ---- The file in the pool ---- */
 
-/* Begin to use it; one that was inherited is opened by its path. The handle is that of the process that was forked,
- * too: it is only a number. */
+/* One that was inherited is opened by its path. Another process may have renamed it, and created another file there. */
+static int open_inherited(struct file *f, deltafs_pool *pool)
+{
+    struct deltafs_pool_stat s = {.struct_size = sizeof s};
+    deltafs_pool_file *h = NULL;
+    int status = deltafs_pool_file_open(pool, f->path, O_RDWR, 0, &h);
+
+    if (status == DELTAFS_OK)
+        status = deltafs_pool_file_stat(h, &s);
+    if (status == DELTAFS_OK && s.inode != f->st.st_ino)
+        status = DELTAFS_ERR_NOT_FOUND;
+    if (status == DELTAFS_OK)
+        f->pooled = h;
+    else
+        deltafs_pool_file_close(h);
+    return status;
+}
+
+/* Begin to use it. The handle is that of the process that was forked, too: it is only a number. */
 int pooled_file_begin(struct file *f, deltafs_pool_file **out)
 {
     deltafs_pool *pool;
@@ -22,9 +39,9 @@ int pooled_file_begin(struct file *f, deltafs_pool_file **out)
 
     if (error != 0)
         return error;
-    int status = f->pooled ? DELTAFS_OK : deltafs_pool_file_open(pool, f->path, O_RDWR, 0, &f->pooled);
+    int status = f->pooled ? DELTAFS_OK : open_inherited(f, pool);
     *out = f->pooled;
-    return status == DELTAFS_OK ? 0 : pooled_end(f->mount, status);
+    return status == DELTAFS_OK ? 0 : pooled_file_end(f, status);
 }
 
 int pooled_file_end(struct file *f, int status)

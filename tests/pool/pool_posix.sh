@@ -57,6 +57,10 @@ p mv "$point/a" "$point/b" || fail "mv of a folder"
 [ "$(p find "$point" -type f | wc -l)" -eq 5 ] || fail "find: $(p find "$point" -type f)"
 p df "$point" >/dev/null || fail "df"
 
+# A descriptor that a program inherits never writes into another file that has got its name.
+expect 1 p sh -c 'cd "$0" && exec >log && mv log log.1 && echo new >log && cat /etc/passwd' "$point"
+[ "$(p cat "$point/log")" = new ] || fail "a descriptor that was inherited: $(p cat "$point/log")"
+
 # Maps, streams and descriptors that programs inherit.
 if [ -n "${PYTHON3:-}" ]; then
     cat >"$work/program.py" <<'END'
