@@ -130,7 +130,8 @@ DELTAFS_API int deltafs_pool_rmdir(deltafs_pool *pool, const char *path);
 /* Rename a file, a symbolic link, or a folder with all that is in it. As rename(2): `to` is replaced if both are
  * folders and `to` is empty, or if neither is a folder. DELTAFS_ERR_NOT_EMPTY; DELTAFS_ERR_FOLDER: only `to` is a
  * folder; DELTAFS_ERR_NOT_FOLDER: only `from` is one; DELTAFS_ERR_INVALID (EINVAL): `to` is within `from`;
- * DELTAFS_ERR_BUSY (EBUSY): one is the root.
+ * DELTAFS_ERR_BUSY (EBUSY): one is the root. DELTAFS_ERR_NOT_FOUND: also if another process has renamed or removed the
+ * file meanwhile. If the process is killed while it renames a file, this may have both names; then call it again.
  *
  * A folder is not renamed at once: entry after entry gets its new name, which takes two requests for each, and no bytes
  * are copied. If the process is killed meanwhile, or there is an error, each entry has its old name, its new one, or

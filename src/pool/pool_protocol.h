@@ -46,6 +46,8 @@ enum pool_op {
                       renamed, the old one -> attributes */
     POOL_SYMLINK,  /* path, a zero, target; folder as for create -> attributes */
     POOL_LINK,     /* path, id, mode (type); folder as for create: give an entry that exists a name -> what had it */
+    POOL_RESTORE,  /* path, id: undo a link; `value`, mode: what had the name before, 0: nothing -> `value`: whether
+                      that has it again */
     POOL_UNLINK,   /* path; id, 0: any -> attributes; `value`: whether they are removed, too */
     POOL_REGISTER, /* folder's path, member, generation that is over -> folder's id and generation */
     POOL_MEMBERS,  /* folder's path -> their numbers; id, generation, `value`: state of the list */

@@ -12,28 +12,29 @@
 /* An entry that gets another name. */
 struct moving {
     struct pool_place from, to;
-    uint64_t id;
-    uint32_t mode; /* type */
+    uint64_t id, old;        /* old: what had the new name; 0: nothing */
+    uint32_t mode, old_mode; /* types */
 };
 
 /* ---- Names of files ---- */
 
-/* The old name has gone already: another process has renamed or removed the file. If it was removed, the new name goes,
- * too. */
-static int name_check(struct deltafs_pool *p, const struct moving *n, struct error *e)
+/* The old name has gone already: another process has renamed or removed the file. The new name is taken back, since the
+ * file may have got another one. */
+static int name_restore(struct deltafs_pool *p, struct moving *n, struct error *e)
 {
-    struct pool_call stat = pool_call_id(POOL_STAT, n->id), unlink = pool_call_at(POOL_UNLINK, &n->to);
-    int status = pool_ask(p, &stat, n->to.path, e);
+    struct pool_call c = pool_call_at(POOL_RESTORE, &n->to);
 
-    if (status != DELTAFS_ERR_NOT_FOUND)
-        return status;
-    unlink.request.id = n->id;
-    status = pool_ask(p, &unlink, n->to.path, e);
+    c.request.id = n->id;
+    c.request.value = n->old;
+    c.request.mode = n->old_mode;
+    int status = pool_ask(p, &c, n->to.path, e);
+    if (status == DELTAFS_OK && c.answer.value)
+        n->old = 0;
     return status == DELTAFS_ERR_NOT_FOUND || status == POOL_HAS_CHANGED ? DELTAFS_OK : status;
 }
 
-/* The entries get their new names. What had one of them is removed. */
-static int names_link(struct deltafs_pool *p, const struct moving *n, size_t count, struct error *e)
+/* The entries get their new names. */
+static int names_link(struct deltafs_pool *p, struct moving *n, size_t count, struct error *e)
 {
     struct pool_call calls[POOL_SLOTS];
 
@@ -50,18 +51,20 @@ static int names_link(struct deltafs_pool *p, const struct moving *n, size_t cou
             status = pool_ask_in_folder(p, &n[i].to, &calls[i], e);
         else if (status < 0)
             status = pool_refuse(status, n[i].to.path, e);
-        if (status == DELTAFS_OK && a->attributes.id != 0 && a->attributes.id != n[i].id)
-            status = pool_remove_inode(p, a->attributes.id, n[i].to.path, e);
+        n[i].old = status == DELTAFS_OK && a->attributes.id != n[i].id ? a->attributes.id : 0;
+        n[i].old_mode = a->attributes.mode;
     }
     return status;
 }
 
-/* Up to POOL_SLOTS entries, no folders, get their new names, and then all of them lose the old ones. */
-static int names_move(struct deltafs_pool *p, const struct moving *n, size_t count, struct error *e)
+/* Up to POOL_SLOTS entries, no folders, get their new names, and then all of them lose the old ones. What had the new
+ * ones is removed. *late gets the number of those that other processes have renamed or removed meanwhile. */
+static int names_move(struct deltafs_pool *p, struct moving *n, size_t count, size_t *late, struct error *e)
 {
     struct pool_call calls[POOL_SLOTS];
     int status = names_link(p, n, count, e);
 
+    *late = 0;
     if (status != DELTAFS_OK)
         return status;
     for (size_t i = 0; i < count; i++) {
@@ -71,10 +74,14 @@ static int names_move(struct deltafs_pool *p, const struct moving *n, size_t cou
     status = pool_link_calls(&p->link, calls, count, e);
     for (size_t i = 0; i < count && status == DELTAFS_OK; i++) {
         status = calls[i].answer.status;
-        if (status == DELTAFS_ERR_NOT_FOUND || status == POOL_HAS_CHANGED)
-            status = name_check(p, &n[i], e);
-        else if (status < 0)
+        if (status == DELTAFS_ERR_NOT_FOUND || status == POOL_HAS_CHANGED) {
+            ++*late;
+            status = name_restore(p, &n[i], e);
+        } else if (status < 0) {
             status = pool_refuse(status, n[i].from.path, e);
+        }
+        if (status == DELTAFS_OK && n[i].old != 0)
+            status = pool_remove_inode(p, n[i].old, n[i].to.path, e);
     }
     return status;
 }
@@ -147,11 +154,11 @@ static int folder_begin(struct folder_move *m, struct error *e)
 
 static int move_entries(struct folder_move *m, struct error *e)
 {
-    size_t count = m->count;
+    size_t count = m->count, late;
 
     m->count = 0;
     m->vain = count > 0 ? 0 : m->vain;
-    return count > 0 ? names_move(m->pool, m->entry, count, e) : DELTAFS_OK;
+    return count > 0 ? names_move(m->pool, m->entry, count, &late, e) : DELTAFS_OK;
 }
 
 static int both_enter(const struct deltafs_pool *p, struct pool_place *from, struct pool_place *to, const char *name,
@@ -250,8 +257,10 @@ static int any_move(struct deltafs_pool *p, const struct pool_place *from, const
         return DELTAFS_OK;
     if (S_ISDIR(a->mode))
         return folder_move(p, from, to, e);
-    const struct moving n = {.from = *from, .to = *to, .id = a->id, .mode = a->mode & S_IFMT};
-    return names_move(p, &n, 1, e);
+    struct moving n = {.from = *from, .to = *to, .id = a->id, .mode = a->mode & S_IFMT};
+    size_t late;
+    int status = names_move(p, &n, 1, &late, e);
+    return status == DELTAFS_OK && late > 0 ? pool_refuse(DELTAFS_ERR_NOT_FOUND, from->path, e) : status;
 }
 
 /* Whether a folder would be moved into itself is known only when links have been followed. */

@@ -13,6 +13,7 @@ run() {
     timeout 600 $client_node ./pool_model "$point" 4 "${POOL_OPERATIONS:-$operations}" "${POOL_SEED:-1}" ${3:-} ||
         fail "operations on $1 servers"
     timeout 600 $client_node ./pool_race "$point" 4 "${POOL_ROUNDS:-$rounds}" || fail "processes on $1 servers"
+    timeout 600 $client_node ./pool_twice "$point" "$rounds" || fail "a file that is renamed twice on $1 servers"
     timeout 600 $client_node ./pool_moved "$point" "$files" || fail "a folder that is renamed on $1 servers"
     pool_stop
 }

@@ -366,27 +366,17 @@ static int do_leave(struct service_call *c, struct error *e)
 static const struct {
     int (*run)(struct service_call *c, struct error *e);
     int has_path;
-} service_ops[POOL_OPS] = {[POOL_STATUS] = {do_status, 0},
-                           [POOL_STOP] = {do_stop, 0},
-                           [POOL_LOOKUP] = {service_lookup, 1},
-                           [POOL_CREATE] = {service_create, 1},
-                           [POOL_LINK] = {service_link, 1},
-                           [POOL_UNLINK] = {service_unlink, 1},
-                           [POOL_REGISTER] = {do_register, 1},
-                           [POOL_MEMBERS] = {do_members, 1},
-                           [POOL_FORGET] = {do_forget, 1},
-                           [POOL_RMDIR] = {do_rmdir, 1},
-                           [POOL_LIST] = {do_list, 1},
-                           [POOL_STAT] = {do_stat, 0},
-                           [POOL_SET] = {do_set, 0},
-                           [POOL_GROW] = {do_grow, 0},
-                           [POOL_TRUNCATE] = {do_truncate, 0},
-                           [POOL_REMOVE] = {service_remove, 0},
-                           [POOL_READ] = {do_read, 0},
-                           [POOL_WRITE] = {do_write, 0},
-                           [POOL_CUT] = {do_cut, 0},
-                           [POOL_LOCK] = {do_lock, 0},
-                           [POOL_LEAVE] = {do_leave, 0},
+} service_ops[POOL_OPS] = {[POOL_STATUS] = {do_status, 0},       [POOL_STOP] = {do_stop, 0},
+                           [POOL_LOOKUP] = {service_lookup, 1},  [POOL_CREATE] = {service_create, 1},
+                           [POOL_LINK] = {service_link, 1},      [POOL_RESTORE] = {service_restore, 1},
+                           [POOL_UNLINK] = {service_unlink, 1},  [POOL_REGISTER] = {do_register, 1},
+                           [POOL_MEMBERS] = {do_members, 1},     [POOL_FORGET] = {do_forget, 1},
+                           [POOL_RMDIR] = {do_rmdir, 1},         [POOL_LIST] = {do_list, 1},
+                           [POOL_STAT] = {do_stat, 0},           [POOL_SET] = {do_set, 0},
+                           [POOL_GROW] = {do_grow, 0},           [POOL_TRUNCATE] = {do_truncate, 0},
+                           [POOL_REMOVE] = {service_remove, 0},  [POOL_READ] = {do_read, 0},
+                           [POOL_WRITE] = {do_write, 0},         [POOL_CUT] = {do_cut, 0},
+                           [POOL_LOCK] = {do_lock, 0},           [POOL_LEAVE] = {do_leave, 0},
                            [POOL_SYMLINK] = {service_symlink, 1}};
 
 /* Copy the path, and what is behind it. */
@@ -451,7 +441,7 @@ void pool_service_do(struct pool_service *v, const struct pool_request *r, const
 
 int pool_service_begin(struct pool_service *v, struct error *e)
 {
-    struct pool_name name = {.id = POOL_ROOT_ID, .mode = S_IFDIR};
+    struct pool_name name = {.id = POOL_ROOT_ID, .mode = S_IFDIR, .links = 1};
     const int64_t time = service_now();
     struct pool_inode inode = {.attributes = {.id = POOL_ROOT_ID,
                                               .mode = S_IFDIR | 0700,

@@ -37,7 +37,7 @@ static int entry_create(struct service_call *c, uint32_t mode, uint64_t size, ui
     int status = service_folder_check(c, e);
     if (status != DELTAFS_OK)
         return status;
-    name = (struct pool_name){.id = pool_store_number(c->store, holder), .mode = mode & S_IFMT};
+    name = (struct pool_name){.id = pool_store_number(c->store, holder), .mode = mode & S_IFMT, .links = 1};
     uint64_t id = name.id;
     status = pool_store_put(c->store, c->path, c->n, &name, 1, e);
     if (status == DELTAFS_ERR_EXISTS)
@@ -76,7 +76,7 @@ int service_create(struct service_call *c, struct error *e)
 int service_link(struct service_call *c, struct error *e)
 {
     const struct pool_request *r = c->r;
-    struct pool_name name = {.id = r->id, .mode = r->mode & S_IFMT}, old = {.id = 0};
+    struct pool_name name = {.id = r->id, .mode = r->mode & S_IFMT, .links = 1}, old = {.id = 0};
 
     if (c->n == 1)
         return error_set(e, DELTAFS_ERR_BUSY, "the root cannot be replaced");
@@ -87,10 +87,33 @@ int service_link(struct service_call *c, struct error *e)
     }
     if (status == DELTAFS_OK && S_ISDIR(old.mode))
         return e->status = DELTAFS_ERR_FOLDER;
+    if (old.id == name.id)
+        name.links += old.links;
     if (status == DELTAFS_OK)
         status = pool_store_put(c->store, c->path, c->n, &name, 0, e);
     c->answer->attributes = (struct pool_attributes){.id = old.id, .mode = old.mode};
     return status;
+}
+
+/* A rename comes too late. If another process has given the entry the same name, this stays. */
+int service_restore(struct service_call *c, struct error *e)
+{
+    struct pool_name name;
+    int status = pool_store_find(c->store, c->path, c->n, &name, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    if (name.id != c->r->id || S_ISDIR(name.mode))
+        return POOL_HAS_CHANGED;
+    if (name.links <= 1 && c->r->value == 0)
+        return pool_store_remove(c->store, c->path, c->n, e);
+    if (name.links > 1) {
+        name.links--;
+    } else {
+        name = (struct pool_name){.id = c->r->value, .mode = c->r->mode & S_IFMT, .links = 1};
+        c->answer->value = 1;
+    }
+    return pool_store_put(c->store, c->path, c->n, &name, 0, e);
 }
 
 /* Remove the attributes of a file or a link, and the bytes that are here. */

@@ -36,6 +36,7 @@ int service_lookup(struct service_call *c, struct error *e);
 int service_create(struct service_call *c, struct error *e);
 int service_symlink(struct service_call *c, struct error *e);
 int service_link(struct service_call *c, struct error *e);
+int service_restore(struct service_call *c, struct error *e);
 int service_unlink(struct service_call *c, struct error *e);
 int service_remove(struct service_call *c, struct error *e);
 

@@ -31,7 +31,8 @@ void pool_store_destroy(struct pool_store *s);
 
 struct pool_name {
     uint64_t id;
-    uint32_t mode; /* type */
+    uint32_t mode;  /* type */
+    uint32_t links; /* how often it was given this name */
 };
 
 /* DELTAFS_ERR_NOT_FOUND, DELTAFS_ERR_EXISTS (*name is set) have no message: the caller knows more. */
