@@ -169,11 +169,11 @@ f"
         rm -r t v w; test -z "$(ls -A .)"' "$point" "$work" >"$work/out" 2>&1
 }
 
-for n in 1 2 3; do
+for n in 1 $(in_full 2) 3; do
     pool_start "$n"
     p "$PYTHON3" "$work/folders.py" "$point" || fail "folders on $n servers"
     rm -rf "$work/outside" && mkdir "$work/outside"
     p "$PYTHON3" "$work/links.py" "$point" "$work/outside" || fail "links on $n servers"
-    trees || fail "trees with links on $n servers: $(cat "$work/out")"
+    [ "$n" -eq 1 ] || trees || fail "trees with links on $n servers: $(cat "$work/out")"
     pool_stop
 done
