@@ -4,11 +4,12 @@
 #include "mpi/rank_group.h"
 #include "mpi/pool/pool_peers.h"
 
-#define CALLS     32 /* that are under way */
-#define CALLS_TO  8  /* to one server */
-#define TAKERS    16 /* buffers for requests of others */
-#define PATIENCE  (UINT64_C(30) * 1000000000)
-#define LOOK_LATE (UINT64_C(1000000000)) /* how often calls are looked at that may be late */
+#define CALLS      32   /* that are under way */
+#define CALLS_TO   8    /* to one server */
+#define CALLS_MOST 1024 /* with those that are late, which MPI still has */
+#define TAKERS     16   /* buffers for requests of others */
+#define PATIENCE   (UINT64_C(30) * 1000000000)
+#define LOOK_LATE  (UINT64_C(1000000000)) /* how often calls are looked at that may be late */
 
 enum { TAG_REQUEST = 1, TAG_ANSWER = 2 }; /* and one more for each call */
 
@@ -34,7 +35,7 @@ enum peer_lost {
 
 struct peer_call {
     struct pool_job *jobs; /* that get the answer; NULL: the call is free, or late */
-    int is_busy;
+    int is_busy, is_late;
     uint32_t server;
     uint64_t since;
     struct request_message *request;
@@ -47,19 +48,22 @@ struct peer_taker {
     struct answer_message *answer;
 };
 
-/* MPI's requests: of each call its sending and its answer, then of each taker. */
-#define REQUESTS (2 * CALLS + TAKERS)
+/* MPI's requests: of each taker, then of each call its sending and its answer. */
+#define SENDING(call)   (TAKERS + 2 * (call))
+#define ANSWERING(call) (SENDING(call) + 1)
+#define REQUESTS        SENDING(CALLS_MOST)
 
 struct pool_peers {
     MPI_Comm comm;
     struct pool_service *service;
     struct pool_door *door;
-    struct pool_job *first, *last; /* that wait for a call */
-    unsigned busy;                 /* calls */
-    uint8_t *calls_to;             /* under way, for each server */
-    uint8_t *lost;                 /* enum peer_lost of each server */
-    uint64_t looked;               /* when for late calls */
-    struct peer_call call[CALLS];
+    struct pool_job *first, *last;     /* that wait for a call */
+    unsigned busy, late;               /* calls; busy ones of which nobody waits for the answer any more */
+    int calls;                         /* all behind these are free */
+    uint8_t *calls_to;                 /* under way, for each server */
+    uint8_t *lost;                     /* enum peer_lost of each server */
+    uint64_t looked;                   /* when for late calls */
+    struct peer_call call[CALLS_MOST]; /* those behind CALLS have buffers only while they are busy */
     struct peer_taker taker[TAKERS];
     MPI_Request request[REQUESTS];
     int index[REQUESTS];
@@ -83,20 +87,37 @@ static int take(struct pool_peers *p, int i, struct error *e)
     struct peer_taker *t = &p->taker[i];
 
     t->is_answering = 0;
-    int code = MPI_Irecv(t->request, sizeof *t->request, MPI_BYTE, MPI_ANY_SOURCE, TAG_REQUEST, p->comm,
-                         &p->request[2 * CALLS + i]);
+    int code =
+        MPI_Irecv(t->request, sizeof *t->request, MPI_BYTE, MPI_ANY_SOURCE, TAG_REQUEST, p->comm, &p->request[i]);
     return code == MPI_SUCCESS ? DELTAFS_OK : mpi_error(e, code, "receive from another server");
+}
+
+static void call_drop_buffers(struct peer_call *c)
+{
+    free(c->request);
+    free(c->answer);
+    c->request = NULL;
+    c->answer = NULL;
+}
+
+static int call_get_buffers(struct peer_call *c)
+{
+    if (c->request)
+        return 1;
+    c->request = malloc(sizeof *c->request);
+    c->answer = malloc(sizeof *c->answer);
+    if (c->request && c->answer)
+        return 1;
+    call_drop_buffers(c);
+    return 0;
 }
 
 static int peers_allocate(struct pool_peers *p)
 {
     int is_fine = p->calls_to && p->lost;
 
-    for (int i = 0; i < CALLS; i++) {
-        p->call[i].request = malloc(sizeof *p->call[i].request);
-        p->call[i].answer = malloc(sizeof *p->call[i].answer);
-        is_fine &= p->call[i].request && p->call[i].answer;
-    }
+    for (int i = 0; i < CALLS; i++)
+        is_fine &= call_get_buffers(&p->call[i]);
     for (int i = 0; i < TAKERS; i++) {
         p->taker[i].request = malloc(sizeof *p->taker[i].request);
         p->taker[i].answer = malloc(sizeof *p->taker[i].answer);
@@ -145,10 +166,8 @@ void pool_peers_destroy(struct pool_peers *p)
         is_done &= MPI_Test(&p->request[i], &one, MPI_STATUS_IGNORE) == MPI_SUCCESS && one;
     }
     /* MPI may still write to the buffers: they are left to it. */
-    for (int i = 0; i < CALLS && is_done; i++) {
-        free(p->call[i].request);
-        free(p->call[i].answer);
-    }
+    for (int i = 0; i < CALLS_MOST && is_done; i++)
+        call_drop_buffers(&p->call[i]);
     for (int i = 0; i < TAKERS && is_done; i++) {
         free(p->taker[i].request);
         free(p->taker[i].answer);
@@ -189,23 +208,31 @@ static void call_free(struct pool_peers *p, int i)
     struct peer_call *c = &p->call[i];
 
     /* Both of its requests may have been completed at once; then this is called for each. */
-    if (!c->is_busy || c->jobs || p->request[2 * i] != MPI_REQUEST_NULL || p->request[2 * i + 1] != MPI_REQUEST_NULL)
+    if (!c->is_busy || c->jobs || p->request[SENDING(i)] != MPI_REQUEST_NULL ||
+        p->request[ANSWERING(i)] != MPI_REQUEST_NULL)
         return;
-    c->is_busy = 0;
     p->busy--;
+    p->late -= c->is_late != 0;
     p->calls_to[c->server]--;
+    c->is_busy = c->is_late = 0;
+    if (i >= CALLS)
+        call_drop_buffers(c);
+    while (p->calls > 0 && !p->call[p->calls - 1].is_busy)
+        p->calls--;
 }
 
 /* All calls to a server fail, and those to come. */
 static void server_lose(struct pool_peers *p, uint32_t server, enum peer_lost how)
 {
     p->lost[server] = (uint8_t)how;
-    for (int i = 0; i < CALLS; i++) {
+    for (int i = 0; i < p->calls; i++) {
         struct peer_call *c = &p->call[i];
         if (!c->jobs || c->server != server)
             continue;
         answer_lost(p, c->jobs);
         c->jobs = NULL;
+        c->is_late = 1;
+        p->late++;
     }
 }
 
@@ -213,14 +240,14 @@ static void server_lose(struct pool_peers *p, uint32_t server, enum peer_lost ho
 static void call_lose(struct pool_peers *p, int i)
 {
     server_lose(p, p->call[i].server, PEER_GONE);
-    if (p->request[2 * i + 1] != MPI_REQUEST_NULL)
-        MPI_Cancel(&p->request[2 * i + 1]);
+    if (p->request[ANSWERING(i)] != MPI_REQUEST_NULL)
+        MPI_Cancel(&p->request[ANSWERING(i)]);
     call_free(p, i);
 }
 
 static int is_growing(const struct pool_peers *p, uint64_t id)
 {
-    for (int i = 0; i < CALLS; i++)
+    for (int i = 0; i < p->calls; i++)
         if (p->call[i].jobs && p->call[i].request->request.op == POOL_GROW && p->call[i].request->request.id == id)
             return 1;
     return 0;
@@ -269,25 +296,27 @@ static void call_start(struct pool_peers *p, int i, struct pool_job *job)
     c->jobs = job;
     c->is_busy = 1;
     c->server = server;
+    p->calls = i < p->calls ? p->calls : i + 1;
     c->since = thread_clock();
     p->busy++;
     p->calls_to[server]++;
     int code = MPI_Irecv(c->answer, ANSWER_HEAD + POOL_REMOTE_BYTES, MPI_BYTE, (int)server, TAG_ANSWER + i, p->comm,
-                         &p->request[2 * i + 1]);
+                         &p->request[ANSWERING(i)]);
     if (code == MPI_SUCCESS)
-        code =
-            MPI_Isend(m, (int)(REQUEST_HEAD + bytes), MPI_BYTE, (int)server, TAG_REQUEST, p->comm, &p->request[2 * i]);
+        code = MPI_Isend(m, (int)(REQUEST_HEAD + bytes), MPI_BYTE, (int)server, TAG_REQUEST, p->comm,
+                         &p->request[SENDING(i)]);
     if (code != MPI_SUCCESS)
         call_lose(p, i);
 }
 
-static int free_call(const struct pool_peers *p)
+/* A call that can be used; CALLS_MOST: there is none now. */
+static int free_call(struct pool_peers *p)
 {
     int i = 0;
 
-    while (i < CALLS && p->call[i].is_busy)
+    while (i < CALLS_MOST && p->call[i].is_busy)
         i++;
-    return i;
+    return i < CALLS_MOST && call_get_buffers(&p->call[i]) ? i : CALLS_MOST;
 }
 
 /* Start what waits and can be started. */
@@ -295,18 +324,21 @@ static void calls_start(struct pool_peers *p)
 {
     struct pool_job **at = &p->first, *before = NULL;
 
-    while (*at && p->busy < CALLS) {
+    while (*at && p->busy - p->late < CALLS) {
         struct pool_job *job = *at;
         if (!can_start(p, job)) {
             before = job;
             at = &job->next;
             continue;
         }
+        int i = free_call(p);
+        if (i == CALLS_MOST)
+            return;
         *at = job->next;
         if (!*at)
             p->last = before;
         job->next = NULL;
-        call_start(p, free_call(p), job);
+        call_start(p, i, job);
         /* The queue may have lost others, too. */
         at = &p->first;
         before = NULL;
@@ -377,25 +409,25 @@ static int taker_serve(struct pool_peers *p, int i, int source, int n, struct er
     struct request_message *m = t->request;
     struct answer_message *a = t->answer;
 
-    if (n < (int)REQUEST_HEAD || (size_t)n != REQUEST_HEAD + m->request.bytes || m->call >= CALLS)
+    if (n < (int)REQUEST_HEAD || (size_t)n != REQUEST_HEAD + m->request.bytes || m->call >= CALLS_MOST)
         return error_set(e, DELTAFS_ERR_MPI, "server %d sent an invalid message", source);
     pool_service_do(p->service, &m->request, m->bytes, a->bytes, &a->answer);
     t->is_answering = 1;
     int code = MPI_Isend(a, (int)(ANSWER_HEAD + a->answer.bytes), MPI_BYTE, source, TAG_ANSWER + (int)m->call, p->comm,
-                         &p->request[2 * CALLS + i]);
+                         &p->request[i]);
     /* Who has asked is gone. */
     return code == MPI_SUCCESS ? DELTAFS_OK : take(p, i, e);
 }
 
 static void call_done(struct pool_peers *p, int which, const MPI_Status *s, int code)
 {
-    int n, is_cancelled = 1, i = which / 2;
+    int n, is_cancelled = 1, i = (which - TAKERS) / 2;
 
     if (code != MPI_SUCCESS) {
         call_lose(p, i);
         return;
     }
-    if (which % 2 == 1)
+    if (which == ANSWERING(i))
         MPI_Test_cancelled(s, &is_cancelled);
     if (!is_cancelled) {
         MPI_Get_count(s, MPI_BYTE, &n);
@@ -407,18 +439,18 @@ static void call_done(struct pool_peers *p, int which, const MPI_Status *s, int 
 /* One of MPI's requests is done, or has failed with this code. */
 static int peers_done(struct pool_peers *p, int which, const MPI_Status *s, int code, struct error *e)
 {
-    int n, i = which - 2 * CALLS;
+    int n;
 
-    if (which < 2 * CALLS) {
+    if (which >= TAKERS) {
         call_done(p, which, s, code);
         return DELTAFS_OK;
     }
-    if (p->taker[i].is_answering)
-        return take(p, i, e);
+    if (p->taker[which].is_answering)
+        return take(p, which, e);
     if (code != MPI_SUCCESS)
         return mpi_error(e, code, "receive from another server");
     MPI_Get_count(s, MPI_BYTE, &n);
-    return taker_serve(p, i, s->MPI_SOURCE, n, e);
+    return taker_serve(p, which, s->MPI_SOURCE, n, e);
 }
 
 /* Servers that have not answered for too long are lost. */
@@ -429,7 +461,7 @@ static void look_for_late(struct pool_peers *p)
     if (p->busy == 0 || now - p->looked < LOOK_LATE)
         return;
     p->looked = now;
-    for (int i = 0; i < CALLS; i++) {
+    for (int i = 0; i < p->calls; i++) {
         struct peer_call *c = &p->call[i];
         if (c->jobs && now - c->since >= PATIENCE)
             server_lose(p, c->server, PEER_LATE);
@@ -446,7 +478,7 @@ int pool_peers_poll(struct pool_peers *p, int *has_moved, struct error *e)
         return DELTAFS_OK;
     if (p->first)
         calls_start(p);
-    int code = MPI_Testsome(REQUESTS, p->request, &n, p->index, p->status);
+    int code = MPI_Testsome(SENDING(p->calls), p->request, &n, p->index, p->status);
     if (code != MPI_SUCCESS)
         MPI_Error_class(code, &class);
     if (class != MPI_SUCCESS && class != MPI_ERR_IN_STATUS)

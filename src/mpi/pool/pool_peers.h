@@ -7,6 +7,9 @@
  * request is answered before the next one is taken into its buffer, and nobody waits for another server to do that:
  * there is no deadlock.
  *
+ * Calls that a server has not answered in time stay with MPI, and do not count any more; those to servers that are fine
+ * wait for them until then. Only these take memory beyond that.
+ *
  * To grow a file, one call is under way at a time; what clients ask meanwhile goes in the next one, all at once. */
 #ifndef DELTAFS_MPI_POOL_PEERS_H
 #define DELTAFS_MPI_POOL_PEERS_H
