@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/thread.h"
 #include "pool/pool_ring.h"
 
 static const char shared_memory[] = "memory that a client of a pool shares with its server";
@@ -51,9 +52,20 @@ void pool_ring_unmap(struct pool_shared *r)
         munmap(r, sizeof *r);
 }
 
-int pool_ring_receive(int socket, int milliseconds, struct pool_hello *hello, int *memory, int *event)
+/* Whether there is something to receive, after so many milliseconds at most, whatever signals come. */
+static int socket_wait(int socket, int milliseconds)
 {
     struct pollfd p = {.fd = socket, .events = POLLIN};
+    uint64_t start = thread_clock();
+    int n, left = milliseconds;
+
+    while ((n = poll(&p, 1, left > 0 ? left : 0)) == -1 && errno == EINTR)
+        left = milliseconds - (int)((thread_clock() - start) / 1000000);
+    return n == 1;
+}
+
+int pool_ring_receive(int socket, int milliseconds, struct pool_hello *hello, int *memory, int *event)
+{
     struct iovec part = {.iov_base = hello, .iov_len = sizeof *hello};
     union {
         struct cmsghdr header;
@@ -63,7 +75,7 @@ int pool_ring_receive(int socket, int milliseconds, struct pool_hello *hello, in
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof control.room};
     int both[2];
 
-    if (poll(&p, 1, milliseconds) != 1)
+    if (!socket_wait(socket, milliseconds))
         return -ETIMEDOUT;
     ssize_t got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
     if (got != (ssize_t)sizeof *hello)

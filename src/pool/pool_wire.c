@@ -69,6 +69,17 @@ static int wire_greet(struct pool_wire *w, const struct pool_point *p, uint64_t 
     return status;
 }
 
+/* Whatever signals come. */
+static int wire_connect(const struct pool_wire *w, const struct sockaddr_un *address)
+{
+    int answer;
+
+    do
+        answer = connect(w->socket, (const struct sockaddr *)address, sizeof *address);
+    while (answer != 0 && errno == EINTR);
+    return answer;
+}
+
 int pool_wire_open(struct pool_wire *w, const struct pool_point *p, uint64_t number, struct pool_hello *hello,
                    struct error *e)
 {
@@ -80,7 +91,7 @@ int pool_wire_open(struct pool_wire *w, const struct pool_point *p, uint64_t num
     w->socket = raise_descriptor(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
     if (w->socket == -1)
         return error_system(e, errno, "create a socket", address.sun_path);
-    if (connect(w->socket, (const struct sockaddr *)&address, sizeof address) == 0)
+    if (wire_connect(w, &address) == 0)
         status = wire_greet(w, p, number, hello, e);
     else
         status = e->status = DELTAFS_ERR_NOT_FOUND;
@@ -149,16 +160,18 @@ static int wire_wait(struct pool_wire *w, uint64_t deadline)
 
     if (wire_spin(w))
         return 0;
+    uint64_t looked = thread_clock();
     while (atomic_load_explicit(&s->answered, memory_order_acquire) == w->seen) {
-        uint64_t start = thread_clock();
         atomic_store(&s->is_waiting, 1);
         if (atomic_load(&s->answered) == w->seen)
             pool_ring_sleep(&s->answered, w->seen, SLEEP);
         atomic_store(&s->is_waiting, 0);
         uint64_t now = thread_clock();
-        int is_long = now - start >= (uint64_t)SLEEP * 1000000 && atomic_load(&s->answered) == w->seen;
-        if (is_long && (now > deadline || pool_wire_is_cut(w)))
+        if (now - looked < (uint64_t)SLEEP * 1000000 || atomic_load(&s->answered) != w->seen)
+            continue; /* also if signals end each sleep early */
+        if (now > deadline || pool_wire_is_cut(w))
             return -1;
+        looked = now;
     }
     return 0;
 }

@@ -1,0 +1,15 @@
+#!/bin/sh
+# Clients of a pool that signals interrupt.
+. "$top_srcdir/tests/pool/pool_lib.sh"
+
+pool_start 1
+timeout 60 ./pool_unlucky "$point" connect 300 || fail "signals while a process connects"
+
+# The server is killed: who waits for it notices.
+timeout 60 ./pool_unlucky "$point" lose &
+client=$!
+sleep 0.1
+kill -KILL "$(server_pids)"
+wait $client || fail "signals while a process waits for a server that is lost"
+wait "$servers"
+servers=
