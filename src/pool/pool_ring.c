@@ -73,17 +73,22 @@ int pool_ring_receive(int socket, int milliseconds, struct pool_hello *hello, in
     } control;
     struct msghdr message = {
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof control.room};
-    int both[2];
+    int both[2] = {-1, -1};
 
     if (!socket_wait(socket, milliseconds))
         return -ETIMEDOUT;
     ssize_t got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
     if (got != (ssize_t)sizeof *hello)
         return got > 0 ? -EPROTO : -ECONNRESET;
+    /* If this process may not have both descriptors, one or none comes. */
     struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
-    if (!rights || rights->cmsg_type != SCM_RIGHTS || rights->cmsg_len != CMSG_LEN(sizeof both))
-        return -EPROTO;
-    memcpy(both, CMSG_DATA(rights), sizeof both);
+    if (rights && rights->cmsg_type == SCM_RIGHTS && rights->cmsg_len <= CMSG_LEN(sizeof both))
+        memcpy(both, CMSG_DATA(rights), rights->cmsg_len - CMSG_LEN(0));
+    if (both[1] == -1) {
+        if (both[0] != -1)
+            close(both[0]);
+        return message.msg_flags & MSG_CTRUNC ? -EMFILE : -EPROTO;
+    }
     *memory = both[0];
     *event = both[1];
     return 0;

@@ -43,7 +43,7 @@ int pool_ring_map(int fd, struct pool_shared **out, struct error *e);
 void pool_ring_unmap(struct pool_shared *r);
 
 /* What a server sends to who connects: wait for it so many milliseconds. *memory and *event are descriptors, to be
- * closed. Returns 0, -ETIMEDOUT, -EPROTO: it is of another version, or -ECONNRESET. */
+ * closed. Returns 0, -ETIMEDOUT, -EPROTO: it is of another version, -EMFILE or -ECONNRESET. */
 int pool_ring_receive(int socket, int milliseconds, struct pool_hello *hello, int *memory, int *event);
 
 /* Sleep while *word is `seen`, at most so long; or be woken. */

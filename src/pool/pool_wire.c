@@ -52,10 +52,12 @@ static int wire_greet(struct pool_wire *w, const struct pool_point *p, uint64_t 
                          w->server);
     if (answer == -EPROTO)
         return other_version(p, e);
+    if (answer == -EMFILE)
+        return error_system(e, EMFILE, "connect to the pool", p->point);
     if (answer != 0)
         return error_set(e, DELTAFS_ERR_IO,
                          "%s: server %u of the pool, on this node, lets nobody in: it has as many clients as its "
-                         "option --memory allows, or belongs to another user",
+                         "option --memory or its limit of open files allows, or belongs to another user",
                          p->point, w->server);
     w->event = raise_descriptor(event);
     int status = DELTAFS_OK;

@@ -1,9 +1,11 @@
 #!/bin/sh
-# Clients of a pool that signals interrupt.
+# Clients of a pool that signals interrupt, or that have few descriptors.
 . "$top_srcdir/tests/pool/pool_lib.sh"
 
 pool_start 1
 timeout 60 ./pool_unlucky "$point" connect 300 || fail "signals while a process connects"
+
+timeout 60 ./pool_unlucky "$point" descriptors || fail "few descriptors"
 
 # The server is killed: who waits for it notices.
 timeout 60 ./pool_unlucky "$point" lose &
