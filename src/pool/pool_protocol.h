@@ -6,8 +6,8 @@
  *
  * Where things are:
  *  - the name of an entry is on the server that the hash of its path says (pool_owner),
- *  - its attributes are on the server that is in its number (pool_id_server): at first the one that has the name. A
- *    rename moves the name alone,
+ *  - its attributes are on the server that is in its number (pool_id_server): at first the one that has the name. If
+ *    a file is renamed, the name alone moves; attributes of a folder are always where its name is,
  *  - chunk n of a file is on the server that the hash of the file's number and n says (pool_chunk_owner); or, if the
  *    number says so, all chunks are on one server: that of the node where the file was created.
  *
