@@ -48,6 +48,15 @@ typedef struct deltafs_pool deltafs_pool;
 /* Connect to the pool at the mount point `point`, by its server on this node. DELTAFS_ERR_NOT_FOUND: there is no pool.
  * Close with deltafs_pool_close. */
 DELTAFS_API int deltafs_pool_open(const char *point, deltafs_pool **out);
+
+#define DELTAFS_POOL_PATH_ROOM 4096 /* bytes of a path with its end */
+
+/* The same for the pool whose mount point is `path`, a path of the system, or a folder above it. `inside` gets the path
+ * in the pool: DELTAFS_POOL_PATH_ROOM bytes. All that a process opens so in one pool is one connection. "." and ".."
+ * are removed from the text of the path; links of the system are not followed. DELTAFS_ERR_NOT_FOUND: the path is in no
+ * pool that runs. */
+DELTAFS_API int deltafs_pool_open_path(const char *path, deltafs_pool **out, char *inside);
+
 /* Close and free the handle. Close files and lists first. NULL is fine. */
 DELTAFS_API int deltafs_pool_close(deltafs_pool *pool);
 

@@ -112,9 +112,10 @@ int deltafs_pool_open(const char *point, deltafs_pool **out)
 
 int deltafs_pool_close(deltafs_pool *pool)
 {
-    if (pool)
+    if (pool && pool_leave(pool)) {
         pool_link_close(&pool->link);
-    free(pool);
+        free(pool);
+    }
     return DELTAFS_OK;
 }
 

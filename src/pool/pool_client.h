@@ -11,7 +11,12 @@
 
 struct deltafs_pool {
     struct pool_link link;
+    unsigned users; /* of a shared one (pool_find.c) */
+    struct deltafs_pool *next;
 };
+
+/* Whether nobody else uses the handle, which then is not shared any more. */
+int pool_leave(struct deltafs_pool *p);
 
 /* A path, and the server that has its name. */
 struct pool_place {
