@@ -4,6 +4,7 @@
  *
  *   logical    a logical file of DeltaFS, read and written (vfd_logical.c); what is created is one
  *   plain      an ordinary file that exists already, treated as HDF5's own driver does (vfd_plain.c)
+ *   pool       a file of a pool that runs, read and written (vfd_pool.c)
  *   image      a particle's records, or a directory's description, as an HDF5 file made in memory (vfd_image.c);
  *              read-only
  *
@@ -20,6 +21,7 @@
 #include <H5PLextern.h>
 #include <deltafs/deltafs_fileindex.h>
 #include <deltafs/deltafs_logical.h>
+#include <deltafs/deltafs_pool.h>
 
 /* HDF5's own constants for these are function calls. */
 enum vfd_flag {
@@ -83,6 +85,8 @@ struct vfd_file {
     int is_changed; /* through this handle: truncated or written */
     int is_bare;    /* created or emptied when it was opened, and no more than a superblock written since */
     deltafs_logical *logical;
+    deltafs_pool *pool;
+    deltafs_pool_file *pooled;
     uint8_t *image;
     size_t image_size;
     deltafs_options *options; /* of a file that one process has open, for its index */
@@ -101,13 +105,15 @@ enum vfd_what {
     VFD_PARTICLES, /* a directory of DeltaFS, or a subfile of one */
     VFD_PLAIN,
     VFD_LOGICAL,
+    VFD_POOL,
     VFD_FOLDER /* of something else */
 };
 
 struct vfd_here {
     enum vfd_what what;
     const char *key; /* the subfile's name in the path, of the directory `container`; or NULL */
-    char *container; /* to be freed */
+    char *container;
+    deltafs_pool *pool; /* stays connected until the file is open */
 };
 
 /* ---- vfd_calls.c ---- */
@@ -137,8 +143,10 @@ int vfd_open_flags(unsigned flags);
 struct vfd_file *vfd_file_create(const struct vfd_calls *calls, const char *path, unsigned flags);
 int vfd_file_open(struct vfd_file *f, unsigned flags, const struct vfd_config *config);
 void vfd_file_free(struct vfd_file *f);
-/* What f is to be opened as: VFD_PARTICLES, VFD_PLAIN, or VFD_LOGICAL. Free here->container, whatever is returned. */
+/* What f is to be opened as: VFD_PARTICLES, VFD_PLAIN, VFD_LOGICAL or VFD_POOL. End with vfd_here_fini, whatever is
+ * returned. */
 int vfd_look_to_open(const struct vfd_file *f, unsigned flags, struct vfd_here *here);
+void vfd_here_fini(struct vfd_here *here);
 int vfd_delete(const struct vfd_calls *calls, const char *name);
 
 /* ---- The kinds ---- */
@@ -149,6 +157,8 @@ int vfd_logical_open(struct vfd_file *f, unsigned flags, const struct vfd_config
 int vfd_logical_options(struct vfd_file *f, const struct vfd_config *config);
 extern const struct vfd_kind vfd_logical_kind;
 int vfd_plain_open(struct vfd_file *f, unsigned flags);
+int vfd_pool_open(struct vfd_file *f, unsigned flags);
+int vfd_pool_delete(const struct vfd_calls *calls, const char *path);
 extern const struct vfd_kind vfd_image_kind;
 int vfd_image_open(struct vfd_file *f, const struct vfd_here *here, const struct vfd_config *config);
 

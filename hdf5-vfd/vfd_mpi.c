@@ -163,15 +163,15 @@ static int mpi_open_logical(struct vfd_file *f, unsigned flags, const struct vfd
     return vfd_result(f->calls, VFD_CANNOT_OPEN, status);
 }
 
-/* Rank 0 alone creates the file, so that a later rank does not truncate it again. */
-static int mpi_open_plain(struct vfd_file *f, unsigned flags)
+/* Each rank by itself. Rank 0 alone creates the file, so that a later rank does not truncate it again. */
+static int mpi_open_each(struct vfd_file *f, unsigned flags, int (*open)(struct vfd_file *f, unsigned flags))
 {
     const struct vfd_mpi *m = f->mpi;
-    int rc = m->rank == 0 ? vfd_plain_open(f, flags) : 0;
+    int rc = m->rank == 0 ? open(f, flags) : 0;
 
     rc = mpi_settle(m->comm, f->calls, VFD_CANNOT_OPEN, rc);
     if (rc == 0 && m->rank != 0)
-        rc = vfd_plain_open(f, flags & ~(unsigned)(VFD_TRUNC | VFD_EXCL | VFD_CREATE));
+        rc = open(f, flags & ~(unsigned)(VFD_TRUNC | VFD_EXCL | VFD_CREATE));
     return mpi_settle(m->comm, f->calls, VFD_CANNOT_OPEN, rc);
 }
 
@@ -239,10 +239,12 @@ static int mpi_open_here(struct vfd_file *f, unsigned flags, const struct vfd_co
     if (rc == 0 && what == VFD_PARTICLES)
         rc = mpi_open_particles(f, &here, config);
     else if (rc == 0 && what == VFD_PLAIN)
-        rc = mpi_open_plain(f, flags);
+        rc = mpi_open_each(f, flags, vfd_plain_open);
+    else if (rc == 0 && what == VFD_POOL)
+        rc = mpi_open_each(f, flags, vfd_pool_open);
     else if (rc == 0)
         rc = mpi_open_logical(f, flags, config, is_atomic);
-    free(here.container);
+    vfd_here_fini(&here);
     return rc;
 }
 

@@ -56,6 +56,8 @@ void vfd_file_free(struct vfd_file *f)
         return;
     if (f->fd >= 0)
         close(f->fd);
+    deltafs_pool_file_close(f->pooled);
+    deltafs_pool_close(f->pool);
     deltafs_options_destroy(f->options);
     free(f->image);
     free(f->path);
@@ -94,14 +96,26 @@ static int open_find_key(const struct vfd_calls *calls, const char *path, struct
     return 0;
 }
 
-/* What is at `path`. Free here->container, whatever is returned. */
+void vfd_here_fini(struct vfd_here *here)
+{
+    deltafs_pool_close(here->pool);
+    free(here->container);
+}
+
+/* What is at `path`. */
 static int open_look(const struct vfd_calls *calls, const char *path, struct vfd_here *here)
 {
+    char inside[DELTAFS_POOL_PATH_ROOM], kind = '\0';
     struct stat s;
-    char kind = '\0';
 
     *here = (struct vfd_here){.what = VFD_NOTHING};
-    int status = deltafs_kind(path, &kind);
+    int status = deltafs_pool_open_path(path, &here->pool, inside);
+    if (status != DELTAFS_ERR_NOT_FOUND) {
+        here->what = VFD_POOL;
+        return status == DELTAFS_OK ? 0
+                                    : vfd_fail(calls, VFD_CANNOT_OPEN, "deltafs: %s: %s", path, deltafs_errmsg(NULL));
+    }
+    status = deltafs_kind(path, &kind);
     if (status == DELTAFS_OK && kind != '-') {
         here->what = kind == 'd' ? VFD_PARTICLES : VFD_LOGICAL;
         return 0;
@@ -144,9 +158,11 @@ int vfd_file_open(struct vfd_file *f, unsigned flags, const struct vfd_config *c
         rc = vfd_image_open(f, &here, config);
     else if (rc == 0 && here.what == VFD_PLAIN)
         rc = vfd_plain_open(f, flags);
+    else if (rc == 0 && here.what == VFD_POOL)
+        rc = vfd_pool_open(f, flags);
     else if (rc == 0)
         rc = vfd_logical_open(f, flags, config);
-    free(here.container);
+    vfd_here_fini(&here);
     return rc;
 }
 
@@ -161,8 +177,10 @@ int vfd_delete(const struct vfd_calls *calls, const char *name)
                       "deltafs: %s: a directory of DeltaFS and what is in it is not removed through HDF5", path);
     else if (rc == 0 && here.what == VFD_LOGICAL)
         rc = vfd_result(calls, VFD_CANNOT_DELETE, deltafs_logical_remove(path));
+    else if (rc == 0 && here.what == VFD_POOL)
+        rc = vfd_pool_delete(calls, path);
     else if (rc == 0 && unlink(path) != 0)
         rc = vfd_fail(calls, VFD_CANNOT_DELETE, "deltafs: %s: cannot be removed: %m", path);
-    free(here.container);
+    vfd_here_fini(&here);
     return rc;
 }
