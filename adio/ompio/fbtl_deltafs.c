@@ -1,4 +1,4 @@
-/* fbtl component: bytes of one rank to and from a logical file.
+/* fbtl component: bytes of one rank to and from a file.
  *
  * OMPIO hands over pairs of a piece of memory and a place in the file. Pieces that follow each other in memory, which
  * is the usual case, go to the library as they are, with the list of their places; others are gathered first. There are
@@ -45,8 +45,8 @@ static int move_part(struct ompio_deltafs *file, int is_write, const mca_common_
         gather(io, n, gathered, size, is_write);
     *moved = size;
     if (is_write)
-        return deltafs_logical_write_list(file->logical, (size_t)n, extent, bytes);
-    int status = deltafs_logical_read_list(file->logical, (size_t)n, extent, bytes, moved);
+        return deltafs_mpi_file_write_list(file->handle, (size_t)n, extent, bytes);
+    int status = deltafs_mpi_file_read_list(file->handle, (size_t)n, extent, bytes, moved);
     if (status == DELTAFS_OK && is_scattered)
         gather(io, n, gathered, *moved, is_write);
     return status;

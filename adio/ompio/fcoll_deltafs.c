@@ -1,8 +1,9 @@
-/* fcoll component: collective reads and writes of a logical file.
+/* fcoll component: collective reads and writes of a file.
  *
- * Each rank moves its own bytes: into its own log there is nothing to gain from handing them to an aggregator first. It
- * would also be wrong with Open MPI's two_phase, which reads what is around the holes and writes it back: over bytes of
- * other ranks that are not published yet. So fs refuses to open a file if this component was left out. */
+ * Each rank moves its own bytes: into its own log, or a pool, there is nothing to gain from handing them to an
+ * aggregator first. It would also be wrong with Open MPI's two_phase, which reads what is around the holes and writes
+ * it back: over bytes of other ranks that are not published yet. So fs refuses to open a file if this component was
+ * left out. */
 #include "ompio_deltafs.h"
 
 extern mca_fcoll_base_component_2_0_0_t mca_fcoll_deltafs_component;

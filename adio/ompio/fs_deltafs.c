@@ -1,4 +1,4 @@
-/* fs component: opens, closes and deletes logical files, and knows their size.
+/* fs component: opens, closes and deletes files, and knows their size.
  *
  * MPI_MODE_DELETE_ON_CLOSE is removed from OMPIO's mode. OMPIO would let each rank delete the file, under a name that
  * it takes for a relative path, even if the open failed because the file exists already.
@@ -66,14 +66,14 @@ static void show_options(opal_info_t *info, const deltafs_options *options)
     }
 }
 
-static int open_logical(ompi_communicator_t *comm, const char *path, ompio_file_t *fh, opal_info_t *info,
-                        struct ompio_deltafs *file)
+static int open_on(ompi_communicator_t *comm, const char *path, ompio_file_t *fh, opal_info_t *info,
+                   struct ompio_deltafs *file)
 {
     deltafs_options *options = NULL;
     int code = options_from(comm, info, file->is_deleted_on_close, &options);
 
     if (code == OMPI_SUCCESS)
-        code = ompio_last_error(deltafs_mpi_logical_open(comm, path, flags_of(fh->f_amode), options, &file->logical));
+        code = ompio_last_error(deltafs_mpi_file_open(comm, path, flags_of(fh->f_amode), options, &file->handle));
     /* A file of sharedfp's own has no MPI_File. */
     if (code == OMPI_SUCCESS && !(fh->f_flags & OMPIO_SHAREDFP_IS_SET)) {
         show_options(info, options);
@@ -106,7 +106,7 @@ static int fs_file_open(ompi_communicator_t *comm, const char *name, int amode, 
                  name, left_out, left_out);
         code = ompio_error(DELTAFS_ERR_IO, message);
     } else {
-        code = open_logical(comm, path, fh, info, file);
+        code = open_on(comm, path, fh, info, file);
     }
     if (code != OMPI_SUCCESS) {
         fh->f_fs_ptr = NULL;
@@ -136,10 +136,10 @@ static int fs_file_close(ompio_file_t *fh)
 
     if (file == NULL)
         return OMPI_SUCCESS;                                   /* it could not be opened */
-    code = complain(fh, deltafs_logical_close(file->logical)); /* indexes what was written, if the options say so */
+    code = complain(fh, deltafs_mpi_file_close(file->handle)); /* indexes what was written, if the options say so */
     if (file->is_deleted_on_close) {
         if (fh->f_rank == 0)
-            removed = complain(fh, deltafs_logical_remove(ompio_deltafs_path(fh->f_filename)));
+            removed = complain(fh, deltafs_mpi_file_remove(ompio_deltafs_path(fh->f_filename)));
         PMPI_Barrier(fh->f_comm); /* the file is gone before any rank continues */
     }
     fh->f_fs_ptr = NULL;
@@ -150,7 +150,7 @@ static int fs_file_close(ompio_file_t *fh)
 static int fs_file_delete(char *name, opal_info_t *info)
 {
     (void)info;
-    return ompio_last_error(deltafs_logical_remove(ompio_deltafs_path(name)));
+    return ompio_last_error(deltafs_mpi_file_remove(ompio_deltafs_path(name)));
 }
 
 /* Sizes are set and files are synced by our own functions (ompio_calls.c). */
@@ -158,7 +158,7 @@ static int fs_file_get_size(ompio_file_t *fh, OMPI_MPI_OFFSET_TYPE *size)
 {
     const struct ompio_deltafs *file = fh->f_fs_ptr;
     uint64_t bytes = 0;
-    int code = ompio_last_error(deltafs_logical_size(file->logical, &bytes));
+    int code = ompio_last_error(deltafs_mpi_file_size(file->handle, &bytes));
 
     *size = (OMPI_MPI_OFFSET_TYPE)bytes;
     return code;

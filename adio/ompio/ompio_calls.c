@@ -1,6 +1,6 @@
-/* MPI_File_* calls of a logical file, before OMPIO's.
+/* MPI_File_* calls of a file, before OMPIO's.
  *
- * Each open file of Open MPI has its own table of functions. fs puts these into the table of a logical file. They do
+ * Each open file of Open MPI has its own table of functions. fs puts these into the table of a file of ours. They do
  * what OMPIO cannot do or does wrong:
  *   - Reads and writes return the error that fbtl noted, nonblocking ones at once and without a request.
  *   - Collective reads report how many bytes there were. OMPIO reports the full count, also beyond the end.
@@ -59,7 +59,7 @@ static int finish_request(ompi_file_t *fh, int code, ompi_request_t **request)
 static int share(ompi_file_t *fh)
 {
     OPAL_THREAD_LOCK(&fh->f_lock);
-    return end(fh, ompio_last_error(deltafs_logical_exchange(file_of(fh)->logical)));
+    return end(fh, ompio_last_error(deltafs_mpi_file_exchange(file_of(fh)->handle)));
 }
 
 /* What is done around OMPIO's function. */
@@ -130,7 +130,7 @@ static int share(ompi_file_t *fh)
     static int calls_##name parameters /* once more, for the list's semicolon */
 CALLS(DEFINE);
 
-/* Lock the file for a collective call on the logical file, for which all ranks must have given the same number. */
+/* Lock the file for a collective call on the file, for which all ranks must have given the same number. */
 static int begin(ompi_file_t *fh, MPI_Offset number, const char *call)
 {
     int64_t mine[2] = {number, -number}, least[2];
@@ -144,23 +144,23 @@ static int begin(ompi_file_t *fh, MPI_Offset number, const char *call)
     return ompio_error(DELTAFS_ERR_COLLECTIVE, message);
 }
 
-static int resize(ompi_file_t *fh, MPI_Offset size, const char *call, int (*ours)(deltafs_logical *f, uint64_t size))
+static int resize(ompi_file_t *fh, MPI_Offset size, const char *call, int (*ours)(deltafs_mpi_file *f, uint64_t size))
 {
     int code = begin(fh, size, call);
 
     if (code == OMPI_SUCCESS)
-        code = ompio_last_error(ours(file_of(fh)->logical, (uint64_t)size));
+        code = ompio_last_error(ours(file_of(fh)->handle, (uint64_t)size));
     return end(fh, code);
 }
 
 static int calls_set_size(ompi_file_t *fh, MPI_Offset size)
 {
-    return resize(fh, size, "MPI_File_set_size", deltafs_logical_truncate);
+    return resize(fh, size, "MPI_File_set_size", deltafs_mpi_file_truncate);
 }
 
 static int calls_preallocate(ompi_file_t *fh, MPI_Offset size)
 {
-    return resize(fh, size, "MPI_File_preallocate", deltafs_logical_extend);
+    return resize(fh, size, "MPI_File_preallocate", deltafs_mpi_file_extend);
 }
 
 static int calls_set_atomicity(ompi_file_t *fh, int flag)
@@ -168,7 +168,7 @@ static int calls_set_atomicity(ompi_file_t *fh, int flag)
     int code = begin(fh, flag != 0, "MPI_File_set_atomicity");
 
     if (code == OMPI_SUCCESS)
-        code = ompio_last_error(deltafs_logical_set_atomic(file_of(fh)->logical, flag != 0));
+        code = ompio_last_error(deltafs_mpi_file_set_atomic(file_of(fh)->handle, flag != 0));
     if (code == OMPI_SUCCESS)
         file_of(fh)->is_atomic = ompio_of(fh)->f_atomicity = flag != 0;
     return end(fh, code);
@@ -177,7 +177,7 @@ static int calls_set_atomicity(ompi_file_t *fh, int flag)
 static int calls_sync(ompi_file_t *fh)
 {
     OPAL_THREAD_LOCK(&fh->f_lock);
-    return end(fh, ompio_last_error(deltafs_logical_sync(file_of(fh)->logical)));
+    return end(fh, ompio_last_error(deltafs_mpi_file_sync(file_of(fh)->handle)));
 }
 
 static int calls_get_amode(ompi_file_t *fh, int *amode)

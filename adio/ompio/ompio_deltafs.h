@@ -25,9 +25,9 @@
 #define OMPIO_DELTAFS_NAME     "deltafs" /* of all three components */
 #define OMPIO_DELTAFS_PRIORITY 1000      /* Open MPI's own have 100 at most */
 
-/* One open of a logical file. */
+/* One open of a file: a logical file, or one of a pool. */
 struct ompio_deltafs {
-    deltafs_logical *logical;
+    deltafs_mpi_file *handle;
     int status;                              /* of the first failed operation of fbtl, until it is reported */
     char message[1024];                      /* of that operation */
     int is_atomic;                           /* each call of fbtl is one operation then */

@@ -1,7 +1,8 @@
-/* Where the shared file pointer of a logical file lives.
+/* Where the shared file pointer of a file lives.
  *
  * Open MPI has three components for it. sm uses shared memory and serves the ranks of one node. lockedfile uses a small
- * file beside the file and serves several nodes; it is given the path without the prefix. individual makes one of two
+ * file beside the file and serves several nodes; it is given the path without the prefix; beside
+ * a file of a pool there can be none. individual makes one of two
  * writes of a rank within a microsecond, and ours often are that close. So it is never used, whatever the hint
  * OMPIO_SHAREDFP_RELAXED_ORDERING says; the others keep the order that it asks for, too. */
 #include "ompi/mca/sharedfp/base/base.h"
@@ -52,6 +53,7 @@ void ompio_sharedfp_choose(ompio_file_t *fh)
     fh->f_sharedfp = NULL; /* without any its calls are refused */
     fh->f_sharedfp_component = NULL;
     if (choose(fh, "sm", OMPIO_DELTAFS_PREFIX) == NULL &&
+        !deltafs_mpi_file_is_pooled(((const struct ompio_deltafs *)fh->f_fs_ptr)->handle) &&
         choose(fh, "lockedfile", ompio_deltafs_path(fh->f_filename)) != NULL) {
         lockedfile_open = fh->f_sharedfp->sharedfp_file_open;
         lockedfile = *fh->f_sharedfp;

@@ -75,6 +75,34 @@ DELTAFS_API int deltafs_mpi_route(uint64_t ranks, uint64_t per_node, const delta
 DELTAFS_API int deltafs_mpi_logical_open(MPI_Comm comm, const char *path, int flags, const deltafs_options *options,
                                          deltafs_logical **out);
 
+/* ---- Files for MPI-IO: a logical file, or a file of a pool ---- */
+
+/* If rank 0 finds a pool that runs at a mount point above the path (deltafs_pool_open_path), it is a file of that, and
+ * otherwise a logical file. A file of a pool has no options, and no atomic mode (DELTAFS_ERR_INVALID). What is written
+ * to it is visible to all processes when the call returns. The functions are those of logical files of the same name,
+ * and collective as these are. */
+typedef struct deltafs_mpi_file deltafs_mpi_file;
+
+DELTAFS_API int deltafs_mpi_file_open(MPI_Comm comm, const char *path, int flags, const deltafs_options *options,
+                                      deltafs_mpi_file **out);
+/* Close and free the handle. */
+DELTAFS_API int deltafs_mpi_file_close(deltafs_mpi_file *file);
+/* Remove a file; one process calls this. */
+DELTAFS_API int deltafs_mpi_file_remove(const char *path);
+/* 1: it is a file of a pool. 0: it is a logical file. */
+DELTAFS_API int deltafs_mpi_file_is_pooled(const deltafs_mpi_file *file);
+
+DELTAFS_API int deltafs_mpi_file_write_list(deltafs_mpi_file *file, size_t n, const struct deltafs_extent *extent,
+                                            const void *bytes);
+DELTAFS_API int deltafs_mpi_file_read_list(deltafs_mpi_file *file, size_t n, const struct deltafs_extent *extent,
+                                           void *bytes, size_t *got);
+DELTAFS_API int deltafs_mpi_file_size(deltafs_mpi_file *file, uint64_t *size);
+DELTAFS_API int deltafs_mpi_file_sync(deltafs_mpi_file *file);
+DELTAFS_API int deltafs_mpi_file_exchange(deltafs_mpi_file *file);
+DELTAFS_API int deltafs_mpi_file_truncate(deltafs_mpi_file *file, uint64_t size);
+DELTAFS_API int deltafs_mpi_file_extend(deltafs_mpi_file *file, uint64_t size);
+DELTAFS_API int deltafs_mpi_file_set_atomic(deltafs_mpi_file *file, int is_atomic);
+
 /* deltafs_compact (deltafs.h) by all ranks of `comm`, which share the partitions of `from`, each with about the option
  * memory. All ranks give the same paths and options, and share the file system. `progress` is called for the records of
  * its own rank; one rank is enough to cancel. Collective; after an error all ranks get the same status. */

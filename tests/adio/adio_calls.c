@@ -1,8 +1,9 @@
 /* What MPI promises of opening, errors, sizes, pointers and hints, one after another, on the files named DIR/NAME,
- * where DIR may begin with a prefix. It knows nothing of DeltaFS, but with a second argument looks for its hints.
+ * where DIR may begin with a prefix. It knows nothing of DeltaFS, but with a second argument looks for its hints,
+ * and of a file of a pool expects no shared pointer and no atomic mode.
  * (MPICH 4.0.2 as it is fails this test: it counts wrong who uses an error handler that was set for MPI_FILE_NULL.)
  *
- *     adio_calls DIR [deltafs] */
+ *     adio_calls DIR [deltafs|pool] */
 #include <mpi.h>
 
 #include <stdarg.h>
@@ -16,6 +17,7 @@ static int rank, ranks;
 static int faults;
 static const char *folder;
 static const char *test;
+static int is_pool;
 
 static const char *name_of(const char *name)
 {
@@ -216,8 +218,10 @@ static void test_sizes(void)
     MPI_Offset position;
     MPI_File_get_position(f, &position);
     expect_number("position to append at", position, 400);
-    MPI_File_get_position_shared(f, &position);
-    expect_number("shared position to append at", position, 400);
+    if (!is_pool) {
+        MPI_File_get_position_shared(f, &position);
+        expect_number("shared position to append at", position, 400);
+    }
     expect_class("write", MPI_File_write(f, bytes, rank == 0 ? 7 : 0, MPI_BYTE, &status), MPI_SUCCESS);
     MPI_File_close(&f);
     f = file_open("sizes", MPI_MODE_RDONLY);
@@ -227,6 +231,24 @@ static void test_sizes(void)
     expect_number("position from the end", position, 400);
     MPI_File_close(&f);
     remove_file("sizes");
+}
+
+static void test_refused(void)
+{
+    MPI_File f = file_open("refused", MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE);
+    int flag;
+
+    expect_class("set_atomicity", MPI_File_set_atomicity(f, 0), MPI_SUCCESS);
+    int rc = MPI_File_set_atomicity(f, 1);
+    expect_class("set_atomicity", rc, MPI_ERR_ARG);
+    expect_text(rc, "refused: a file of a pool has no atomic mode");
+    MPI_File_get_atomicity(f, &flag);
+    expect_number("atomicity", flag, 0);
+    expect_class("write_shared", MPI_File_write_shared(f, &rank, 1, MPI_INT, MPI_STATUS_IGNORE),
+                 MPI_ERR_UNSUPPORTED_OPERATION);
+    expect_class("write_ordered", MPI_File_write_ordered(f, &rank, 1, MPI_INT, MPI_STATUS_IGNORE),
+                 MPI_ERR_UNSUPPORTED_OPERATION);
+    MPI_File_close(&f);
 }
 
 static void test_shared(void)
@@ -601,7 +623,7 @@ static void test_large_counts(void)
 int main(int argc, char **argv)
 {
     int all;
-    int is_deltafs = argc > 2 && strcmp(argv[2], "deltafs") == 0;
+    int is_deltafs = argc > 2;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -609,11 +631,16 @@ int main(int argc, char **argv)
     if (argc < 2)
         MPI_Abort(MPI_COMM_WORLD, 2);
     folder = argv[1];
+    is_pool = argc > 2 && strcmp(argv[2], "pool") == 0;
     test = "modes", test_modes();
     test = "alone", test_alone();
     test = "sizes", test_sizes();
-    test = "shared", test_shared();
-    test = "atomic", test_atomic();
+    if (is_pool) {
+        test = "refused", test_refused();
+    } else {
+        test = "shared", test_shared();
+        test = "atomic", test_atomic();
+    }
     if (is_deltafs) /* ROMIO's others have MPI_File_sync for writers only */
         test = "refresh", test_refresh();
     test = "handlers", test_handlers();

@@ -200,6 +200,7 @@ int main(int argc, char **argv)
                       MPI_INFO_NULL, &file) != MPI_SUCCESS)
         MPI_Abort(MPI_COMM_WORLD, 1);
     test_places(w);
+    MPI_Barrier(MPI_COMM_WORLD); /* nobody reads any more what is written now */
     test_pointer(w);
     test_collective(w);
     int rc = MPI_File_close(&file);

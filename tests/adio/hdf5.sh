@@ -28,4 +28,12 @@ steps 2 read "deltafs:$work/copy.h5"
 if command -v h5diff >/dev/null; then
     h5diff "$work/plain.h5" "$work/other.h5" || fail "the files differ"
 fi
-echo "parallel HDF5 with $flavour: written, added to, read, copied: right"
+# A file of a pool.
+pool_start
+steps 4 write "deltafs:$point/file.h5"
+steps 2 add "deltafs:$point/file.h5"
+steps 3 read "deltafs:$point/file.h5"
+"$deltafs" pool drain "$point/file.h5" "$work/drained.h5" || fail "drain"
+steps 1 plain "$work/drained.h5"
+pool_stop
+echo "parallel HDF5 with $flavour: written, added to, read, copied, in a pool: right"

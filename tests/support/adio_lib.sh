@@ -26,6 +26,21 @@ fail() {
     exit 1
 }
 
+# pool_start: servers of a pool at $work/point; pool_stop: they leave nothing.
+export DELTAFS_POOL_DIR="$work/pool"
+point=$work/point
+pool_start() {
+    mkdir "$work/local"
+    "mpirun.$flavour" $([ $flavour = mpich ] || echo --oversubscribe --allow-run-as-root) -np 2 \
+        timeout -k 5 600 "${deltafs}-mpi" pool --dir "$work/local/%n" --mount "$point" --quiet &
+    servers=$!
+    "$deltafs" pool wait "$point" --timeout 30 || fail "the pool does not start"
+}
+pool_stop() {
+    "$deltafs" pool stop "$point" && wait "$servers" || fail "the pool does not end"
+    [ ! -e "$point" ] || fail "something is in the file system: $(ls -aR "$point")"
+}
+
 # build SOURCE: $work/program.
 build() {
     "mpicc.$flavour" -O1 "$here/$1" -o "$work/program" || fail "$1 does not build"

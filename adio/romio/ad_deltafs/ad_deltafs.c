@@ -70,7 +70,7 @@ static void show_options(ADIO_File fd, const deltafs_options *options)
 static int open_file(ADIO_File fd, int access_mode, struct ad_deltafs_file *file, const deltafs_options *options)
 {
     uint64_t size = 0;
-    int status = library->mpi_logical_open(fd->comm, fd->filename, open_flags(access_mode), options, &file->handle);
+    int status = library->mpi_file_open(fd->comm, fd->filename, open_flags(access_mode), options, &file->handle);
 
     if (status == DELTAFS_ERR_NOT_DELTAFS && access_mode & ADIO_EXCL)
         return DELTAFS_ERR_EXISTS;
@@ -81,7 +81,7 @@ static int open_file(ADIO_File fd, int access_mode, struct ad_deltafs_file *file
     fd->dirty_write = 0;
     show_options(fd, options);
     if (access_mode & ADIO_APPEND) {
-        status = library->logical_size(file->handle, &size);
+        status = library->mpi_file_size(file->handle, &size);
         fd->fp_ind = (ADIO_Offset)size;
     }
     return status;
@@ -168,7 +168,7 @@ static void close_file(ADIO_File fd, int *error_code)
     if (!file)
         return;
     fd->fs_ptr = NULL;
-    *error_code = ad_deltafs_last_error("ADIOI_DELTAFS_CLOSE", library->logical_close(file->handle));
+    *error_code = ad_deltafs_last_error("ADIOI_DELTAFS_CLOSE", library->mpi_file_close(file->handle));
     pthread_mutex_destroy(&file->lock);
     free(file);
 
@@ -180,7 +180,7 @@ static void close_file(ADIO_File fd, int *error_code)
 static void delete_file(const char *filename, int *error_code)
 {
     const char *message = ad_deltafs_load();
-    int status = message ? DELTAFS_ERR_MPI : library->logical_remove(filename);
+    int status = message ? DELTAFS_ERR_MPI : library->mpi_file_remove(filename);
 
     *error_code = ad_deltafs_error("ADIOI_DELTAFS_DELETE", status, message ? message : library->errmsg(NULL));
 }
@@ -193,14 +193,14 @@ static void file_control(ADIO_File fd, int flag, ADIO_Fcntl_t *fcntl_struct, int
 
     switch (flag) {
     case ADIO_FCNTL_GET_FSIZE:
-        status = library->logical_size(ad_deltafs_enter(fd), &size);
+        status = library->mpi_file_size(ad_deltafs_enter(fd), &size);
         fcntl_struct->fsize = (ADIO_Offset)size;
         break;
     case ADIO_FCNTL_SET_DISKSPACE: /* by all ranks: ROMIO's source is changed to call it so */
-        status = library->logical_extend(ad_deltafs_enter_all(fd), (uint64_t)fcntl_struct->diskspace);
+        status = library->mpi_file_extend(ad_deltafs_enter_all(fd), (uint64_t)fcntl_struct->diskspace);
         break;
     case ADIO_FCNTL_SET_ATOMICITY:
-        status = library->logical_set_atomic(ad_deltafs_enter_all(fd), fcntl_struct->atomicity != 0);
+        status = library->mpi_file_set_atomic(ad_deltafs_enter_all(fd), fcntl_struct->atomicity != 0);
         if (status == DELTAFS_OK)
             fd->atomicity = fcntl_struct->atomicity != 0;
         break;
@@ -216,7 +216,7 @@ static void file_control(ADIO_File fd, int flag, ADIO_Fcntl_t *fcntl_struct, int
 /* MPI_File_sync: publish what was written, and see what others have. */
 static void flush(ADIO_File fd, int *error_code)
 {
-    int status = library->logical_sync(ad_deltafs_enter_all(fd));
+    int status = library->mpi_file_sync(ad_deltafs_enter_all(fd));
 
     if (status == DELTAFS_OK)
         fd->dirty_write = 0;
@@ -227,20 +227,23 @@ static void flush(ADIO_File fd, int *error_code)
 static void resize(ADIO_File fd, ADIO_Offset size, int *error_code)
 {
     *error_code = ad_deltafs_last_error("ADIOI_DELTAFS_RESIZE",
-                                        library->logical_truncate(ad_deltafs_enter_all(fd), (uint64_t)size));
+                                        library->mpi_file_truncate(ad_deltafs_enter_all(fd), (uint64_t)size));
     ad_deltafs_leave(fd);
 }
 
 /* What ROMIO may rely on: all ranks open and resize a file together, and there is atomic mode. No locks, because atomic
  * mode is the library's; no data sieving and no two-phase writes, because a log is not read to be written. A shared
- * file pointer is in a plain file, for which ROMIO needs its ufs driver. */
+ * file pointer is in a plain file, for which ROMIO needs its ufs driver, and which cannot be beside a file of a pool.
+ */
 static int feature(ADIO_File fd, int asked)
 {
-    (void)fd;
+    const struct ad_deltafs_file *file = fd->fs_ptr;
+
 #ifdef ROMIO_UFS
     if (asked == ADIO_SHARED_FP)
-        return 1;
+        return !file || !library->mpi_file_is_pooled(file->handle);
 #endif
+    (void)file;
     return asked == ADIO_SCALABLE_OPEN || asked == ADIO_SCALABLE_RESIZE || asked == ADIO_ATOMIC_MODE;
 }
 

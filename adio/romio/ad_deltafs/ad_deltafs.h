@@ -1,5 +1,5 @@
 /* ROMIO's driver for `deltafs:` names. A file that many ranks write together is stored the PLFS way, as one log per
- * rank (deltafs_logical.h).
+ * rank (deltafs_logical.h); or it is a file of a pool (deltafs_mpi_file_open).
  *
  * How it works
  *  - All ranks of a file's communicator open it together. fd->fs_ptr points to the library's handle.
@@ -36,17 +36,18 @@
     use(options_get);                                                                                                  \
     use(options_set);                                                                                                  \
     use(mpi_options_from_info);                                                                                        \
-    use(mpi_logical_open);                                                                                             \
-    use(logical_close);                                                                                                \
-    use(logical_extend);                                                                                               \
-    use(logical_read_list);                                                                                            \
-    use(logical_remove);                                                                                               \
-    use(logical_set_atomic);                                                                                           \
-    use(logical_exchange);                                                                                             \
-    use(logical_size);                                                                                                 \
-    use(logical_sync);                                                                                                 \
-    use(logical_truncate);                                                                                             \
-    use(logical_write_list)
+    use(mpi_file_open);                                                                                                \
+    use(mpi_file_close);                                                                                               \
+    use(mpi_file_extend);                                                                                              \
+    use(mpi_file_is_pooled);                                                                                           \
+    use(mpi_file_read_list);                                                                                           \
+    use(mpi_file_remove);                                                                                              \
+    use(mpi_file_set_atomic);                                                                                          \
+    use(mpi_file_exchange);                                                                                            \
+    use(mpi_file_size);                                                                                                \
+    use(mpi_file_sync);                                                                                                \
+    use(mpi_file_truncate);                                                                                            \
+    use(mpi_file_write_list)
 
 struct ad_deltafs_library {
 #define AD_DELTAFS_POINTER(name) __typeof__(deltafs_##name) *name
@@ -67,15 +68,15 @@ int ad_deltafs_last_error(const char *where, int status);
 
 /* An open file, at fd->fs_ptr. */
 struct ad_deltafs_file {
-    deltafs_logical *handle;
+    deltafs_mpi_file *handle;
     pthread_mutex_t lock; /* of the handle, and of the individual file pointer */
     int has_threads;      /* in any rank several threads may make MPI calls at once */
 };
 
 /* The handle, which is this thread's until ad_deltafs_leave: for a local call of the library, or for a collective one,
  * which all ranks make. */
-deltafs_logical *ad_deltafs_enter(ADIO_File fd);
-deltafs_logical *ad_deltafs_enter_all(ADIO_File fd);
+deltafs_mpi_file *ad_deltafs_enter(ADIO_File fd);
+deltafs_mpi_file *ad_deltafs_enter_all(ADIO_File fd);
 void ad_deltafs_leave(ADIO_File fd);
 
 /* ---- Reads and writes (ad_deltafs_read_write.c), in the order of ROMIO's table ---- */

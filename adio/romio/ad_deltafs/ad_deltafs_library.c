@@ -58,7 +58,7 @@ int ad_deltafs_last_error(const char *where, int status)
     return ad_deltafs_error(where, status, ad_deltafs_library.errmsg(NULL));
 }
 
-deltafs_logical *ad_deltafs_enter(ADIO_File fd)
+deltafs_mpi_file *ad_deltafs_enter(ADIO_File fd)
 {
     struct ad_deltafs_file *file = fd->fs_ptr;
 
@@ -67,7 +67,7 @@ deltafs_logical *ad_deltafs_enter(ADIO_File fd)
 }
 
 /* After the barrier all ranks are in the call. A thread that holds the lock is in a local call, which ends. */
-deltafs_logical *ad_deltafs_enter_all(ADIO_File fd)
+deltafs_mpi_file *ad_deltafs_enter_all(ADIO_File fd)
 {
     const struct ad_deltafs_file *file = fd->fs_ptr;
 

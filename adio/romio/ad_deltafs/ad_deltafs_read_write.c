@@ -204,15 +204,15 @@ static void part_copy(struct part *p, struct access *a, ADIO_Offset bytes)
  * memory behind that is left as it was if it is not contiguous, and becomes zeros if it is. */
 static int part_move(struct part *p, struct access *a, char *bytes, size_t *got)
 {
-    deltafs_logical *handle = ((struct ad_deltafs_file *)a->fd->fs_ptr)->handle;
+    deltafs_mpi_file *handle = ((struct ad_deltafs_file *)a->fd->fs_ptr)->handle;
     int status;
 
     if (a->is_write) {
         part_copy(p, a, p->bytes);
         *got = (size_t)p->bytes;
-        return ad_deltafs_library.logical_write_list(handle, p->extents, p->extent, bytes);
+        return ad_deltafs_library.mpi_file_write_list(handle, p->extents, p->extent, bytes);
     }
-    status = ad_deltafs_library.logical_read_list(handle, p->extents, p->extent, bytes, got);
+    status = ad_deltafs_library.mpi_file_read_list(handle, p->extents, p->extent, bytes, got);
     if (status == DELTAFS_OK)
         part_copy(p, a, (ADIO_Offset)*got);
     return status;
@@ -321,7 +321,7 @@ NONBLOCKING(iwrite_strided, "IWRITESTRIDED", WRITE, const void *)
  * see what it has just written itself, and another that reads for it cannot see that yet. */
 void ad_deltafs_read_coll(ADIO_File fd, void *buf, AD_DELTAFS_WHAT, ADIO_Status *status, int *error_code)
 {
-    int shared = ad_deltafs_library.logical_exchange(ad_deltafs_enter_all(fd));
+    int shared = ad_deltafs_library.mpi_file_exchange(ad_deltafs_enter_all(fd));
 
     *error_code = ad_deltafs_last_error("ADIOI_DELTAFS_READCOLL", shared);
     ad_deltafs_leave(fd);
@@ -337,7 +337,7 @@ void ad_deltafs_read_coll(ADIO_File fd, void *buf, AD_DELTAFS_WHAT, ADIO_Status 
 void ad_deltafs_write_coll(ADIO_File fd, const void *buf, AD_DELTAFS_WHAT, ADIO_Status *status, int *error_code)
 {
     ad_deltafs_write_strided(fd, buf, count, datatype, file_ptr_type, offset, status, error_code);
-    int shared = ad_deltafs_library.logical_exchange(ad_deltafs_enter_all(fd));
+    int shared = ad_deltafs_library.mpi_file_exchange(ad_deltafs_enter_all(fd));
     if (*error_code == MPI_SUCCESS)
         *error_code = ad_deltafs_last_error("ADIOI_DELTAFS_WRITECOLL", shared);
     ad_deltafs_leave(fd);

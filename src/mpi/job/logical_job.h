@@ -8,15 +8,18 @@
 #include "mpi/rank_group.h"
 
 struct logical_job {
-    struct rank_group group; /* its collective's ctx is the job */
-    /* On rank 0, for a logical file: */
-    deltafs_options *options;
-    char *path;
+    struct rank_group group;  /* its collective's ctx is the job */
+    deltafs_options *options; /* of a logical file, on rank 0 */
+    char *path;               /* of a logical file, on rank 0; of a pool's, on all ranks */
 };
 
 /* Collective: over a duplicate of `comm`. An error is that of all ranks. */
 int logical_job_create(MPI_Comm comm, struct logical_job **out, struct error *e);
 void logical_job_destroy(struct rank_group *job);
+
+/* Collective: deltafs_mpi_logical_open. The file owns the job then; after an error the caller does. */
+int logical_job_open(struct logical_job *j, const char *path, int flags, const deltafs_options *given,
+                     deltafs_logical **out, struct error *e);
 
 /* Collective: index the file of the job, which all ranks have closed, if its options say so. `own`: what this rank
  * wrote; NULL on all of them if not all captured keys (job_indexer.c). */

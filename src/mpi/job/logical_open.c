@@ -101,8 +101,8 @@ static int job_close_logical(deltafs_logical *f)
 }
 
 /* What of this rank's goes wrong here, the opening takes to all. */
-static int job_open_logical(struct logical_job *j, const char *path, int flags, const deltafs_options *given,
-                            deltafs_logical **out, struct error *e)
+int logical_job_open(struct logical_job *j, const char *path, int flags, const deltafs_options *given,
+                     deltafs_logical **out, struct error *e)
 {
     struct collective group = mpi_group_collective(&j->group);
     deltafs_options *o = NULL;
@@ -140,7 +140,7 @@ int deltafs_mpi_logical_open(MPI_Comm comm, const char *path, int flags, const d
 
     if (logical_job_create(comm, &j, e) != DELTAFS_OK)
         return e->status;
-    int status = job_open_logical(j, path, flags, options, out, e);
+    int status = logical_job_open(j, path, flags, options, out, e);
     if (status != DELTAFS_OK)
         logical_job_destroy(&j->group);
     return status;
