@@ -181,11 +181,14 @@ DELTAFS_API int deltafs_pool_file_open(deltafs_pool *pool, const char *path, int
  * file is not open for reading. */
 DELTAFS_API int deltafs_pool_file_read(deltafs_pool_file *file, uint64_t offset, void *bytes, size_t size, size_t *got);
 
-/* Write all `size` bytes at `offset`; with O_APPEND at the end, whatever `offset` is. What is skipped is zero. If
- * several processes append at once, they may write to the same place. DELTAFS_ERR_TOO_LARGE (EFBIG): the file would
- * have more than 64 TiB. DELTAFS_ERR_INVALID: the file is not open for writing. After another error a part may have
- * been written. */
+/* Write all `size` bytes at `offset`; with O_APPEND at the end, whatever `offset` is. What is skipped is zero.
+ * DELTAFS_ERR_TOO_LARGE (EFBIG): the file would have more than 64 TiB. DELTAFS_ERR_INVALID: the file is not open for
+ * writing. After another error a part may have been written. */
 DELTAFS_API int deltafs_pool_file_write(deltafs_pool_file *file, uint64_t offset, const void *bytes, size_t size);
+
+/* Write all `size` bytes at the end; *offset gets where they are. Several processes can append at once: each writes to
+ * its own place. If one of them fails or is killed, this place may be zero. The errors are those of a write. */
+DELTAFS_API int deltafs_pool_file_append(deltafs_pool_file *file, const void *bytes, size_t size, uint64_t *offset);
 
 /* Set the size. The errors are those of a write. */
 DELTAFS_API int deltafs_pool_file_truncate(deltafs_pool_file *file, uint64_t size);

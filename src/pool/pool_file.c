@@ -317,22 +317,42 @@ static int write_some(struct deltafs_pool_file *f, uint64_t offset, const uint8_
     return status;
 }
 
+/* Write all of it; at the end if `is_appended`: then *offset gets where that was. */
+static int file_write(struct deltafs_pool_file *f, uint64_t *offset, const uint8_t *bytes, size_t size, int is_appended,
+                      struct error *e)
+{
+    struct pool_call c = pool_call_id(POOL_APPEND, f->id);
+    size_t done = 0, covered;
+    int status = check_access(f, O_RDONLY, "writing", e);
+
+    c.request.size = size;
+    if (status == DELTAFS_OK && is_appended)
+        status = pool_ask(f->pool, &c, f->name, e);
+    if (status == DELTAFS_OK && is_appended)
+        *offset = c.answer.value;
+    if (status == DELTAFS_OK && (*offset > POOL_FILE_MAX || size > POOL_FILE_MAX - *offset))
+        status = pool_refuse(DELTAFS_ERR_TOO_LARGE, f->name, e);
+    while (status == DELTAFS_OK && done < size) {
+        status = write_some(f, *offset + done, bytes + done, size - done, &covered, e);
+        done += covered;
+    }
+    return status;
+}
+
 int deltafs_pool_file_write(deltafs_pool_file *file, uint64_t offset, const void *bytes, size_t size)
 {
     struct error e = {.status = DELTAFS_OK};
-    struct pool_attributes a;
-    size_t done = 0, covered;
-    int status = check_access(file, O_RDONLY, "writing", &e);
 
-    if (status == DELTAFS_OK && file->flags & O_APPEND) {
-        status = pool_look_id(file->pool, file->id, file->name, &a, &e);
-        offset = status == DELTAFS_OK ? a.size : 0;
-    }
-    if (status == DELTAFS_OK && (offset > POOL_FILE_MAX || size > POOL_FILE_MAX - offset))
-        status = pool_refuse(DELTAFS_ERR_TOO_LARGE, file->name, &e);
-    while (status == DELTAFS_OK && done < size) {
-        status = write_some(file, offset + done, (const uint8_t *)bytes + done, size - done, &covered, &e);
-        done += covered;
-    }
+    return error_of_thread(file_write(file, &offset, bytes, size, file->flags & O_APPEND, &e), &e);
+}
+
+int deltafs_pool_file_append(deltafs_pool_file *file, const void *bytes, size_t size, uint64_t *offset)
+{
+    struct error e = {.status = DELTAFS_OK};
+    uint64_t at = 0;
+    int status = file_write(file, &at, bytes, size, 1, &e);
+
+    if (status == DELTAFS_OK)
+        *offset = at;
     return error_of_thread(status, &e);
 }

@@ -58,6 +58,7 @@
     X(deltafs_options_destroy)                                                                                         \
     X(deltafs_options_get)                                                                                             \
     X(deltafs_options_set)                                                                                             \
+    X(deltafs_pool_file_append)                                                                                        \
     X(deltafs_pool_file_close)                                                                                         \
     X(deltafs_pool_file_extend)                                                                                        \
     X(deltafs_pool_file_find_lock)                                                                                     \
@@ -152,6 +153,7 @@ int library_is_caller(const void *from);
 #define deltafs_options_destroy(...)          library()->deltafs_options_destroy(__VA_ARGS__)
 #define deltafs_options_get(...)              library()->deltafs_options_get(__VA_ARGS__)
 #define deltafs_options_set(...)              library()->deltafs_options_set(__VA_ARGS__)
+#define deltafs_pool_file_append(...)         library()->deltafs_pool_file_append(__VA_ARGS__)
 #define deltafs_pool_file_close(...)          library()->deltafs_pool_file_close(__VA_ARGS__)
 #define deltafs_pool_file_extend(...)         library()->deltafs_pool_file_extend(__VA_ARGS__)
 #define deltafs_pool_file_find_lock(...)      library()->deltafs_pool_file_find_lock(__VA_ARGS__)

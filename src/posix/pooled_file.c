@@ -132,38 +132,30 @@ ssize_t pooled_read(struct file *f, int fd, void *bytes, size_t size, off_t at)
     return (ssize_t)got;
 }
 
-static int write_bytes(struct file *f, const void *bytes, size_t size, uint64_t at)
+#define AT_END UINT64_MAX
+
+/* *at: AT_END gets where that was. */
+static int write_bytes(struct file *f, const void *bytes, size_t size, uint64_t *at)
 {
     deltafs_pool_file *h;
     int error = pooled_file_begin(f, &h);
 
-    return error == 0 ? pooled_file_end(f, deltafs_pool_file_write(h, at, bytes, size)) : error;
-}
-
-/* Where the next bytes go. */
-static int find_place(struct file *f, int fd, off_t at, off_t *out)
-{
-    struct stat now;
-
-    if (f->flags & O_APPEND) {
-        int error = pooled_stat_open(f, &now);
-        *out = error == 0 ? now.st_size : -1;
+    if (error != 0)
         return error;
-    }
-    *out = at == AT_OFFSET ? next.lseek(fd, 0, SEEK_CUR) : at;
-    return *out < 0 ? errno : 0;
+    int status =
+        *at == AT_END ? deltafs_pool_file_append(h, bytes, size, at) : deltafs_pool_file_write(h, *at, bytes, size);
+    return pooled_file_end(f, status);
 }
 
 ssize_t pooled_write(struct file *f, int fd, const void *bytes, size_t size, off_t at)
 {
-    off_t to;
-    int error = find_place(f, fd, at, &to);
+    off_t from = at == AT_OFFSET && !(f->flags & O_APPEND) ? next.lseek(fd, 0, SEEK_CUR) : at;
+    uint64_t to = f->flags & O_APPEND ? AT_END : (uint64_t)from;
+    int error = to != AT_END && from < 0 ? errno : write_bytes(f, bytes, size, &to);
 
-    if (error == 0)
-        error = write_bytes(f, bytes, size, (uint64_t)to);
     if (error != 0)
         return posix_result(error);
-    off_t until = to + (off_t)size;
+    off_t until = (off_t)(to + size);
     if (until > f->st.st_size && next.ftruncate(fd, until) == 0)
         f->st.st_size = until;
     if (at == AT_OFFSET)
@@ -173,7 +165,8 @@ ssize_t pooled_write(struct file *f, int fd, const void *bytes, size_t size, off
 
 /* ---- What is only in the memfd ---- */
 
-static int put_span(struct file *f, int fd, struct span s, uint64_t to, uint8_t *bytes)
+/* To its own place, or to the end of the file. */
+static int put_span(struct file *f, int fd, struct span s, int is_added, uint8_t *bytes)
 {
     int error = 0;
 
@@ -182,9 +175,9 @@ static int put_span(struct file *f, int fd, struct span s, uint64_t to, uint8_t 
         ssize_t got = next.pread(fd, bytes, want, (off_t)s.from);
         if (got <= 0)
             return got < 0 ? errno : 0; /* it was truncated meanwhile */
-        error = write_bytes(f, bytes, (size_t)got, to);
+        uint64_t to = is_added ? AT_END : s.from;
+        error = write_bytes(f, bytes, (size_t)got, &to);
         s.from += (uint64_t)got;
-        to += (uint64_t)got;
     }
     return error;
 }
@@ -197,16 +190,10 @@ int pooled_publish(struct file *f, int fd, struct span *unseen)
 
     if (!bytes)
         error = ENOMEM;
-    if (error == 0 && is_added)
-        error = pooled_stat_open(f, &now);
-    uint64_t to = (uint64_t)now.st_size;
     if (error == 0 && f->is_unbounded && next.fstat(fd, &now) == 0)
         error = put_span(f, fd, (struct span){0, (uint64_t)now.st_size}, 0, bytes);
-    for (size_t i = 0; i < f->dirty.count && error == 0; i++) {
-        const struct span s = f->dirty.span[i];
-        error = put_span(f, fd, s, is_added ? to : s.from, bytes);
-        to += s.to - s.from;
-    }
+    for (size_t i = 0; i < f->dirty.count && error == 0; i++)
+        error = put_span(f, fd, f->dirty.span[i], is_added, bytes);
     free(bytes);
     return error == 0 && unseen->from < unseen->to ? mark_set(f, fd, unseen->to) : error;
 }

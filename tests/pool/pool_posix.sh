@@ -57,6 +57,12 @@ p mv "$point/a" "$point/b" || fail "mv of a folder"
 [ "$(p find "$point" -type f | wc -l)" -eq 5 ] || fail "find: $(p find "$point" -type f)"
 p df "$point" >/dev/null || fail "df"
 
+# Programs that append at once lose nothing.
+# shellcheck disable=SC2016
+p sh -c 'for k in 1 2 3 4; do (i=0; while [ $i -lt 100 ]; do echo "$k $i"; i=$((i + 1)); done >>"$0/log") & done; wait' \
+    "$point" || fail "programs that append"
+[ "$(p sort -u "$point/log" | wc -l)" -eq 400 ] || fail "lines of programs that append are lost"
+
 # A descriptor that a program inherits never writes into another file that has got its name.
 expect 1 p sh -c 'cd "$0" && exec >log && mv log log.1 && echo new >log && cat /etc/passwd' "$point"
 [ "$(p cat "$point/log")" = new ] || fail "a descriptor that was inherited: $(p cat "$point/log")"

@@ -160,6 +160,34 @@ static void test_remove(void **state)
     assert_int_equal(ask(0, r, path), DELTAFS_ERR_NOT_FOUND);
 }
 
+static uint64_t append(uint64_t id, uint64_t size)
+{
+    assert_int_equal(ask(0, (struct pool_request){.op = POOL_APPEND, .id = id, .size = size}, ""), DELTAFS_OK);
+    return answer.value;
+}
+
+/* What is appended by several processes gets places of its own, which are in the file when they are written. */
+static void test_append(void **state)
+{
+    struct pool_request r = {.op = POOL_STAT};
+
+    (void)state;
+    assert_int_equal(create(name_on(0, ""), S_IFREG | 0600, 0, 0), DELTAFS_OK);
+    uint64_t id = r.id = answer.attributes.id;
+    assert_int_equal(append(id, 10), 0);
+    assert_int_equal(append(id, 20), 10);
+    assert_int_equal(ask(0, r, ""), DELTAFS_OK);
+    assert_int_equal(answer.attributes.size, 0);
+    r = (struct pool_request){.op = POOL_GROW, .id = id, .size = 40};
+    assert_int_equal(ask(0, r, ""), DELTAFS_OK);
+    assert_int_equal(append(id, 1), 40);
+    r = (struct pool_request){.op = POOL_TRUNCATE, .id = id, .size = 5};
+    assert_int_equal(ask(0, r, ""), DELTAFS_OK);
+    assert_int_equal(append(id, 1), 5);
+    r = (struct pool_request){.op = POOL_APPEND, .id = id, .size = POOL_FILE_MAX};
+    assert_int_equal(ask(0, r, ""), DELTAFS_ERR_TOO_LARGE);
+}
+
 /* Requests that no client of ours makes. */
 static void test_malformed(void **state)
 {
@@ -189,7 +217,8 @@ static void test_malformed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_members), cmocka_unit_test(test_late_forget),
-                                       cmocka_unit_test(test_remove), cmocka_unit_test(test_malformed)};
+                                       cmocka_unit_test(test_remove), cmocka_unit_test(test_append),
+                                       cmocka_unit_test(test_malformed)};
 
     return cmocka_run_group_tests(tests, setup, teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

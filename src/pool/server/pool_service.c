@@ -241,6 +241,21 @@ static int do_grow(struct service_call *c, struct error *e)
     return status == DELTAFS_OK ? inode_grow(c, &inode, c->r->size, e) : status;
 }
 
+static int do_append(struct service_call *c, struct error *e)
+{
+    struct pool_inode inode;
+    int status = inode_find(c, &inode, e);
+
+    if (status != DELTAFS_OK)
+        return status;
+    uint64_t size = inode.attributes.size, at = inode.appended > size ? inode.appended : size;
+    if (c->r->size > POOL_FILE_MAX - at)
+        return e->status = DELTAFS_ERR_TOO_LARGE;
+    inode.appended = at + c->r->size;
+    c->answer->value = at;
+    return pool_store_inode_put(c->store, &inode, 0, e);
+}
+
 static int do_truncate(struct service_call *c, struct error *e)
 {
     struct pool_inode inode;
@@ -255,6 +270,7 @@ static int do_truncate(struct service_call *c, struct error *e)
         return e->status = DELTAFS_ERR_FOLDER;
     uint64_t before = inode.attributes.size;
     inode.attributes.size = size;
+    inode.appended = 0;
     inode.attributes.mtime = inode.attributes.ctime = service_now();
     status = pool_store_inode_put(c->store, &inode, 0, e);
     if (status == DELTAFS_OK && size < before)
@@ -366,18 +382,15 @@ static int do_leave(struct service_call *c, struct error *e)
 static const struct {
     int (*run)(struct service_call *c, struct error *e);
     int has_path;
-} service_ops[POOL_OPS] = {[POOL_STATUS] = {do_status, 0},       [POOL_STOP] = {do_stop, 0},
-                           [POOL_LOOKUP] = {service_lookup, 1},  [POOL_CREATE] = {service_create, 1},
-                           [POOL_LINK] = {service_link, 1},      [POOL_RESTORE] = {service_restore, 1},
-                           [POOL_UNLINK] = {service_unlink, 1},  [POOL_REGISTER] = {do_register, 1},
-                           [POOL_MEMBERS] = {do_members, 1},     [POOL_FORGET] = {do_forget, 1},
-                           [POOL_RMDIR] = {do_rmdir, 1},         [POOL_LIST] = {do_list, 1},
-                           [POOL_STAT] = {do_stat, 0},           [POOL_SET] = {do_set, 0},
-                           [POOL_GROW] = {do_grow, 0},           [POOL_TRUNCATE] = {do_truncate, 0},
-                           [POOL_REMOVE] = {service_remove, 0},  [POOL_READ] = {do_read, 0},
-                           [POOL_WRITE] = {do_write, 0},         [POOL_CUT] = {do_cut, 0},
-                           [POOL_LOCK] = {do_lock, 0},           [POOL_LEAVE] = {do_leave, 0},
-                           [POOL_SYMLINK] = {service_symlink, 1}};
+} service_ops[POOL_OPS] = {
+    [POOL_STATUS] = {do_status, 0},      [POOL_STOP] = {do_stop, 0},         [POOL_LOOKUP] = {service_lookup, 1},
+    [POOL_CREATE] = {service_create, 1}, [POOL_LINK] = {service_link, 1},    [POOL_RESTORE] = {service_restore, 1},
+    [POOL_UNLINK] = {service_unlink, 1}, [POOL_REGISTER] = {do_register, 1}, [POOL_MEMBERS] = {do_members, 1},
+    [POOL_FORGET] = {do_forget, 1},      [POOL_RMDIR] = {do_rmdir, 1},       [POOL_LIST] = {do_list, 1},
+    [POOL_STAT] = {do_stat, 0},          [POOL_SET] = {do_set, 0},           [POOL_GROW] = {do_grow, 0},
+    [POOL_APPEND] = {do_append, 0},      [POOL_TRUNCATE] = {do_truncate, 0}, [POOL_REMOVE] = {service_remove, 0},
+    [POOL_READ] = {do_read, 0},          [POOL_WRITE] = {do_write, 0},       [POOL_CUT] = {do_cut, 0},
+    [POOL_LOCK] = {do_lock, 0},          [POOL_LEAVE] = {do_leave, 0},       [POOL_SYMLINK] = {service_symlink, 1}};
 
 /* Copy the path, and what is behind it. */
 static int take_path(struct service_call *c, char after[POOL_PATH_MAX + 1], struct error *e)

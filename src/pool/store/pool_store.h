@@ -72,7 +72,8 @@ int pool_store_members_remove(struct pool_store *s, uint64_t id, struct error *e
 
 struct pool_inode {
     struct pool_attributes attributes;
-    uint64_t members; /* of a folder: changes of its list of members */
+    uint64_t members;  /* of a folder: changes of its list of members */
+    uint64_t appended; /* of a file: the end of what is being appended, if that is behind its own */
 };
 
 /* A new number for an entry of this server; `holder` as for pool_id_make. */
