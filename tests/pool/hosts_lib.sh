@@ -40,6 +40,9 @@ on() {
 # hosts_start [OPTION...]: a server on each host; the options are those of the launcher.
 hosts_start() {
     launch h1,h2 "$@"
+    for host in h1 h2; do
+        on $host ls -A /dev/shm >"$work/shm.$host"
+    done
     timeout -k 5 500 $MPIEXEC -np 2 "$deltafs_mpi" pool --dir "$local" --mount "$point" --quiet 2>"$work/servers" &
     servers=$!
     for host in h1 h2; do
@@ -47,10 +50,10 @@ hosts_start() {
     done
 }
 
-# nothing_left HOST: of the server that was there.
+# nothing_left HOST: of the server that was there, but an empty folder for the next one.
 nothing_left() {
-    left=$(on "$1" "ls -Ad $local; ls -A $DELTAFS_POOL_DIR" 2>/dev/null)
-    [ -z "$left" ] || fail "the server on $1 left $left"
+    on "$1" rmdir "$DELTAFS_POOL_DIR" || fail "the server on $1 left files in $DELTAFS_POOL_DIR"
+    on "$1" ls -A /dev/shm | diff "$work/shm.$1" - || fail "the server on $1 left files"
 }
 
 # server_on HOST: its process number.
