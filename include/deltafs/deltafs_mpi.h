@@ -203,6 +203,7 @@ struct deltafs_pool_report {
     size_t struct_size; /* see convention 7 of deltafs.h */
     /* Bytes of memory of each server; what the MPI library allocates comes on top. */
     uint64_t message_bytes; /* messages to and from other servers */
+    uint64_t lost_bytes;    /* more for each other server that does not answer any more */
     uint64_t table_bytes;   /* tables with an entry for each server */
     uint64_t clients;       /* processes that can be connected to a server at the same time */
     uint64_t client_bytes;  /* for all of them */

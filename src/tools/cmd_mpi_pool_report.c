@@ -14,14 +14,15 @@ struct report {
 static void print_json(uint64_t servers, uint64_t all, const struct deltafs_pool_report *r)
 {
     printf("{\"servers\": %" PRIu64 ", \"server_bytes\": %" PRIu64 ", \"message_bytes\": %" PRIu64
-           ", \"table_bytes\": %" PRIu64 ", \"clients\": %" PRIu64 ", \"client_bytes\": %" PRIu64
-           ", \"lock_bytes\": %" PRIu64 ", \"process_bytes\": %" PRIu64 ", \"map_bytes\": %" PRIu64
-           ", \"entry_bytes\": %" PRIu64 ", \"chunk_bytes\": %" PRIu64 ", \"request_bytes\": %" PRIu64
-           ", \"create\": %" PRIu64 ", \"first_create\": %" PRIu64 ", \"stat\": %" PRIu64 ", \"renamed_stat\": %" PRIu64
-           ", \"write\": %" PRIu64 ", \"read\": %" PRIu64 ", \"remove\": %" PRIu64 ", \"list\": %" PRIu64 "}\n",
-           servers, all, r->message_bytes, r->table_bytes, r->clients, r->client_bytes, r->lock_bytes, r->process_bytes,
-           r->map_bytes, r->entry_bytes, r->chunk_bytes, r->request_bytes, r->create, r->first_create, r->stat,
-           r->renamed_stat, r->write, r->read, r->remove, r->list);
+           ", \"lost_bytes\": %" PRIu64 ", \"table_bytes\": %" PRIu64 ", \"clients\": %" PRIu64
+           ", \"client_bytes\": %" PRIu64 ", \"lock_bytes\": %" PRIu64 ", \"process_bytes\": %" PRIu64
+           ", \"map_bytes\": %" PRIu64 ", \"entry_bytes\": %" PRIu64 ", \"chunk_bytes\": %" PRIu64
+           ", \"request_bytes\": %" PRIu64 ", \"create\": %" PRIu64 ", \"first_create\": %" PRIu64
+           ", \"stat\": %" PRIu64 ", \"renamed_stat\": %" PRIu64 ", \"write\": %" PRIu64 ", \"read\": %" PRIu64
+           ", \"remove\": %" PRIu64 ", \"list\": %" PRIu64 "}\n",
+           servers, all, r->message_bytes, r->lost_bytes, r->table_bytes, r->clients, r->client_bytes, r->lock_bytes,
+           r->process_bytes, r->map_bytes, r->entry_bytes, r->chunk_bytes, r->request_bytes, r->create, r->first_create,
+           r->stat, r->renamed_stat, r->write, r->read, r->remove, r->list);
 }
 
 static void print_bytes(const char *what, uint64_t bytes, const char *text)
@@ -34,6 +35,7 @@ static void print_text(uint64_t servers, uint64_t all, const struct deltafs_pool
     printf("servers           %" PRIu64 ", each on a node of its own\n", servers);
     printf("memory per server, besides MPI's and what the system keeps of files\n");
     print_bytes("messages", r->message_bytes, "");
+    print_bytes("lost servers", r->lost_bytes, " for each");
     print_bytes("tables", r->table_bytes, "");
     printf("  clients         %" PRIu64 " at most\n", r->clients);
     print_bytes("for them", r->client_bytes, " at most");

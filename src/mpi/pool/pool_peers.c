@@ -82,6 +82,11 @@ uint64_t pool_peers_bytes(void)
            (CALLS + TAKERS) * (sizeof(struct request_message) + sizeof(struct answer_message));
 }
 
+uint64_t pool_peers_lost_bytes(void)
+{
+    return CALLS_TO * (sizeof(struct request_message) + sizeof(struct answer_message));
+}
+
 static int take(struct pool_peers *p, int i, struct error *e)
 {
     struct peer_taker *t = &p->taker[i];

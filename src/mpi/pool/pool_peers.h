@@ -24,8 +24,9 @@
 
 struct pool_peers;
 
-/* Memory of one server for messages. */
+/* Memory of one server for messages; and more for each other server that does not answer. */
 uint64_t pool_peers_bytes(void);
+uint64_t pool_peers_lost_bytes(void);
 int pool_peers_create(MPI_Comm comm, struct pool_service *service, struct pool_door *door, struct pool_peers **out,
                       struct error *e);
 /* NULL is fine. */

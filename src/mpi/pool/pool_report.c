@@ -17,6 +17,7 @@ static struct deltafs_pool_report report_of(uint64_t servers, const struct pool_
     uint64_t chunks = WRITTEN / POOL_CHUNK;
     uint64_t pieces = WRITTEN / (is_alone ? POOL_SLOT_BYTES : POOL_REMOTE_BYTES), rounds = (pieces + ROUND - 1) / ROUND;
     struct deltafs_pool_report r = {.message_bytes = pool_peers_bytes(),
+                                    .lost_bytes = pool_peers_lost_bytes(),
                                     .table_bytes = servers * (POINT_NODE_ROOM + GATHERED + POOL_PEER_BYTES),
                                     .clients = pool_door_most(o),
                                     .lock_bytes = POOL_LOCKS_MOST * sizeof(struct pool_range),
