@@ -71,8 +71,7 @@ int pool_find(struct deltafs_pool *p, struct pool_place *place, int has_last, st
 int pool_look_id(struct deltafs_pool *p, uint64_t id, const char *name, struct pool_attributes *out, struct error *e);
 int pool_stat_of(const struct pool_attributes *a, struct deltafs_pool_stat *out, const char *call, struct error *e);
 
-/* Remove what is stored behind `size` bytes of a file that had `before`, but on the server of its attributes, which has
- * done so. */
+/* Remove what is stored behind `size` bytes of a file that had `before`. The server of its attributes has begun. */
 int pool_cut(struct deltafs_pool *p, uint64_t id, uint64_t size, uint64_t before, const char *name, struct error *e);
 int pool_truncate(struct deltafs_pool *p, uint64_t id, uint64_t size, const char *name, struct error *e);
 

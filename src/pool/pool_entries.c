@@ -108,19 +108,21 @@ int deltafs_pool_set_attributes(deltafs_pool *pool, const char *path, int flags,
 
 /* ---- Removing ---- */
 
-/* Servers that have chunks of the file between two sizes, each once; `from` is where to go on. */
+/* Servers that have chunks of the file between two sizes, each once; `from` is where to go on. That of the attributes
+ * has removed what it has, if one request is enough for that. */
 static size_t cut_calls(const struct deltafs_pool *p, uint64_t id, uint64_t size, uint64_t before, uint64_t *from,
                         struct pool_call calls[POOL_SLOTS])
 {
     uint32_t servers = p->link.servers;
     uint64_t last = (before - 1) / POOL_CHUNK, first = size / POOL_CHUNK;
-    int is_all = last - first + 1 >= servers;
-    uint64_t end = is_all ? servers : last + 1;
+    int is_done = last - first < POOL_CUT_CHUNKS, is_local = (id & POOL_ID_LOCAL) != 0,
+        is_all = !is_local && last - first + 1 >= servers;
+    uint64_t end = is_all ? servers : is_local ? first + 1 : last + 1;
     size_t n = 0;
 
     for (*from = !is_all && *from == 0 ? first : *from; *from < end && n < POOL_SLOTS; ++*from) {
         uint32_t server = is_all ? (uint32_t)*from : pool_chunk_owner(id, *from, servers);
-        int is_there = server == pool_id_server(id);
+        int is_there = is_done && server == pool_id_server(id);
         for (size_t i = 0; i < n && !is_there; i++)
             is_there = calls[i].request.server == server;
         if (is_there)
@@ -132,6 +134,22 @@ static size_t cut_calls(const struct deltafs_pool *p, uint64_t id, uint64_t size
     return n;
 }
 
+/* Ask servers until they have nothing more. */
+static int cut_all(struct deltafs_pool *p, struct pool_call *calls, size_t n, struct error *e)
+{
+    int status = DELTAFS_OK;
+
+    while (status == DELTAFS_OK && n > 0) {
+        size_t more = 0;
+        status = pool_link_calls(&p->link, calls, n, e);
+        for (size_t i = 0; i < n; i++)
+            if (calls[i].answer.value)
+                calls[more++] = calls[i];
+        n = more;
+    }
+    return status;
+}
+
 int pool_cut(struct deltafs_pool *p, uint64_t id, uint64_t size, uint64_t before, const char *name, struct error *e)
 {
     struct pool_call calls[POOL_SLOTS];
@@ -139,10 +157,10 @@ int pool_cut(struct deltafs_pool *p, uint64_t id, uint64_t size, uint64_t before
     size_t n;
     int status = DELTAFS_OK;
 
-    if (p->link.servers == 1 || before <= size)
+    if (before <= size)
         return DELTAFS_OK;
     while (status == DELTAFS_OK && (n = cut_calls(p, id, size, before, &from, calls)) > 0)
-        status = pool_link_calls(&p->link, calls, n, e);
+        status = cut_all(p, calls, n, e);
     return status == DELTAFS_OK ? status : error_set(e, status, "%s: %s", name, e->text);
 }
 

@@ -28,8 +28,10 @@
 #define POOL_BLOCK    4096u        /* bytes that have a checksum */
 #define POOL_PATH_MAX 4095         /* bytes */
 #define POOL_NAME_MAX 255
-#define POOL_FILE_MAX (UINT64_C(1) << 46) /* bytes of a file: 64 TiB */
-#define POOL_MOST     (1u << 15)          /* servers */
+/* That one request removes, also POOL_TRUNCATE, _UNLINK and _REMOVE: others wait meanwhile. */
+#define POOL_CUT_CHUNKS 1024
+#define POOL_FILE_MAX   (UINT64_C(1) << 46) /* bytes of a file: 64 TiB */
+#define POOL_MOST       (1u << 15)          /* servers */
 
 #define POOL_ROOT_ID 1 /* the root is on server 0 */
 
@@ -64,7 +66,8 @@ enum pool_op {
     POOL_READ,     /* id, offset, size; within a chunk -> bytes. POOL_HAS_INODE: no more than the file has; of a link,
                       its target, on the server of its attributes */
     POOL_WRITE,    /* id, offset; bytes; within a chunk. POOL_HAS_INODE: grow the file, too */
-    POOL_CUT,      /* id, size: remove what is behind that; on this server */
+    POOL_CUT,      /* id, size: remove what is behind that; on this server, up to POOL_CUT_CHUNKS -> `value`: whether
+                      there may be more */
     POOL_LOCK,     /* id, offset, size: the end; mode: enum pool_lock, gid: whether it is a test, uid: process.
                       `value` is the client, which its server fills in. -> if it is refused, attributes: id: where
                       the other's lock begins, size: its end, mode, uid */

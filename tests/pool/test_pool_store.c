@@ -142,7 +142,7 @@ static void test_bytes(void **state)
         n = n < most ? n : most;
         if (kind == 0) {
             memset(oracle[file] + offset, 0, FILE_BYTES - offset);
-            assert_int_equal(pool_store_cut(s, 10 + (uint64_t)file, offset, &e), DELTAFS_OK);
+            assert_int_equal(pool_store_cut(s, 10 + (uint64_t)file, offset, NULL, &e), DELTAFS_OK);
         } else if (kind < 10) {
             memset(bytes, step % 251 + 1, n);
             memcpy(oracle[file] + offset, bytes, n);
@@ -154,10 +154,31 @@ static void test_bytes(void **state)
     for (int file = 0; file < 2; file++) {
         for (uint64_t offset = 0; offset < FILE_BYTES; offset += POOL_SLOT_BYTES)
             check(s, 10 + (uint64_t)file, oracle[file], offset, POOL_SLOT_BYTES);
-        assert_int_equal(pool_store_cut(s, 10 + (uint64_t)file, 0, &e), DELTAFS_OK);
+        assert_int_equal(pool_store_cut(s, 10 + (uint64_t)file, 0, NULL, &e), DELTAFS_OK);
     }
     pool_store_status(s, &status);
     assert_int_equal(status.bytes, 0);
+    pool_store_destroy(s);
+}
+
+/* A long file is removed in several parts. */
+static void test_long(void **state)
+{
+    struct pool_store *s = create();
+    struct pool_status status;
+    int is_more = 0;
+
+    (void)state;
+    for (uint64_t i = 0; i < POOL_CUT_CHUNKS + 2; i++)
+        assert_int_equal(pool_store_write(s, 1, i * POOL_CHUNK, "x", 1, &e), DELTAFS_OK);
+    assert_int_equal(pool_store_cut(s, 1, POOL_CHUNK, &is_more, &e), DELTAFS_OK);
+    assert_int_equal(is_more, 1);
+    pool_store_status(s, &status);
+    assert_int_equal(status.bytes, 2 * POOL_BLOCK);
+    assert_int_equal(pool_store_cut(s, 1, POOL_CHUNK, &is_more, &e), DELTAFS_OK);
+    assert_int_equal(is_more, 0);
+    pool_store_status(s, &status);
+    assert_int_equal(status.bytes, POOL_BLOCK);
     pool_store_destroy(s);
 }
 
@@ -171,7 +192,7 @@ static void test_reuse(void **state)
     (void)state;
     memset(bytes, 'x', sizeof bytes);
     assert_int_equal(pool_store_write(s, 1, 0, bytes, sizeof bytes, &e), DELTAFS_OK);
-    assert_int_equal(pool_store_cut(s, 1, 0, &e), DELTAFS_OK);
+    assert_int_equal(pool_store_cut(s, 1, 0, NULL, &e), DELTAFS_OK);
     assert_int_equal(pool_store_write(s, 2, 100, "y", 1, &e), DELTAFS_OK);
     assert_int_equal(pool_store_read(s, 2, 0, bytes, sizeof bytes, &e), DELTAFS_OK);
     assert_int_equal(bytes[100], 'y');
@@ -291,7 +312,7 @@ static void test_full(void **state)
         assert_int_equal(bytes[sizeof bytes - 1], (uint8_t)i);
     }
     for (uint64_t i = 1; i < id; i++)
-        assert_int_equal(pool_store_cut(s, i, 0, &e), DELTAFS_OK);
+        assert_int_equal(pool_store_cut(s, i, 0, NULL, &e), DELTAFS_OK);
     for (uint64_t i = 0; i + 1 < names; i++) {
         snprintf(path, sizeof path, "/%llu", (unsigned long long)i);
         assert_int_equal(find(s, path), i + 1);
@@ -306,9 +327,9 @@ static void test_full(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),         cmocka_unit_test(test_list),   cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_reuse),         cmocka_unit_test(test_damage), cmocka_unit_test(test_folder),
-        cmocka_unit_test(test_shared_folder), cmocka_unit_test(test_full),
+        cmocka_unit_test(test_names),  cmocka_unit_test(test_list),          cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_long),   cmocka_unit_test(test_reuse),         cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_folder), cmocka_unit_test(test_shared_folder), cmocka_unit_test(test_full),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

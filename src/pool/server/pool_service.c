@@ -274,7 +274,7 @@ static int do_truncate(struct service_call *c, struct error *e)
     inode.attributes.mtime = inode.attributes.ctime = service_now();
     status = pool_store_inode_put(c->store, &inode, 0, e);
     if (status == DELTAFS_OK && size < before)
-        status = pool_store_cut(c->store, c->r->id, size, e);
+        status = pool_store_cut(c->store, c->r->id, size, NULL, e);
     c->answer->value = before;
     return status;
 }
@@ -323,7 +323,10 @@ static int do_write(struct service_call *c, struct error *e)
 
 static int do_cut(struct service_call *c, struct error *e)
 {
-    return pool_store_cut(c->store, c->r->id, c->r->size, e);
+    int is_more = 0, status = pool_store_cut(c->store, c->r->id, c->r->size, &is_more, e);
+
+    c->answer->value = is_more != 0;
+    return status;
 }
 
 static int do_status(struct service_call *c, struct error *e)

@@ -128,7 +128,7 @@ static int entry_remove(struct service_call *c, uint64_t id, struct error *e)
         return e->status = DELTAFS_ERR_FOLDER;
     c->answer->attributes = inode.attributes;
     status = pool_store_inode_remove(c->store, &inode, e);
-    return status == DELTAFS_OK && inode.attributes.size > 0 ? pool_store_cut(c->store, id, 0, e) : status;
+    return status == DELTAFS_OK && inode.attributes.size > 0 ? pool_store_cut(c->store, id, 0, NULL, e) : status;
 }
 
 int service_remove(struct service_call *c, struct error *e)

@@ -87,8 +87,8 @@ int pool_store_inode_remove(struct pool_store *s, const struct pool_inode *inode
 /* At most POOL_SLOT_BYTES, within a chunk. What was not written is zero. */
 int pool_store_read(struct pool_store *s, uint64_t id, uint64_t offset, void *out, size_t n, struct error *e);
 int pool_store_write(struct pool_store *s, uint64_t id, uint64_t offset, const void *bytes, size_t n, struct error *e);
-/* Remove what is behind `size` bytes of the file. */
-int pool_store_cut(struct pool_store *s, uint64_t id, uint64_t size, struct error *e);
+/* Remove what is behind `size` bytes of the file, up to POOL_CUT_CHUNKS. *is_more: there may be more; NULL is fine. */
+int pool_store_cut(struct pool_store *s, uint64_t id, uint64_t size, int *is_more, struct error *e);
 
 /* Files, folders, bytes and room. */
 void pool_store_status(struct pool_store *s, struct pool_status *out);

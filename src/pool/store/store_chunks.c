@@ -227,18 +227,18 @@ static int chunk_next(struct pool_store *s, uint64_t id, uint64_t number, uint8_
     return status;
 }
 
-int pool_store_cut(struct pool_store *s, uint64_t id, uint64_t size, struct error *e)
+int pool_store_cut(struct pool_store *s, uint64_t id, uint64_t size, int *is_more, struct error *e)
 {
     uint8_t key[STORE_CHUNK_KEY];
     struct store_chunk c;
     uint64_t number = size / POOL_CHUNK;
-    int status = DELTAFS_OK;
+    int n, status = DELTAFS_OK;
 
     if (size % POOL_CHUNK > 0) {
         chunk_key(id, number++, key);
         status = chunk_cut(s, key, (uint32_t)(size % POOL_CHUNK), e);
     }
-    while (status == DELTAFS_OK) {
+    for (n = 0; status == DELTAFS_OK && n < POOL_CUT_CHUNKS; n++) {
         status = chunk_next(s, id, number, key, &c, e);
         if (status == DELTAFS_OK)
             status = store_delete(s, STORE_CHUNKS, key, sizeof key, e);
@@ -248,5 +248,7 @@ int pool_store_cut(struct pool_store *s, uint64_t id, uint64_t size, struct erro
             status = store_place_give(s, c.place, blocks, e);
         }
     }
+    if (is_more)
+        *is_more = status == DELTAFS_OK && n == POOL_CUT_CHUNKS;
     return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
 }
