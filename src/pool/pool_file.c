@@ -181,6 +181,8 @@ int deltafs_pool_file_extend(deltafs_pool_file *file, uint64_t size)
     int status = check_access(file, O_RDONLY, "writing", &e);
 
     c.request.size = size;
+    if (status == DELTAFS_OK && size > POOL_FILE_MAX)
+        status = pool_refuse(DELTAFS_ERR_TOO_LARGE, file->name, &e);
     if (status == DELTAFS_OK)
         status = pool_ask(file->pool, &c, file->name, &e);
     return error_of_thread(status, &e);

@@ -1,6 +1,8 @@
 /* Clients of a pool that break its rules, in shared memory and by dying. The servers must go on.
  *
- *     pool_hostile POINT garbage|killed|mute|other ROUNDS */
+ *     pool_hostile POINT garbage|killed|mute|other ROUNDS
+ *     pool_hostile POINT grow 1     requests that fail beside those for the same file that do not; 3 servers, each on
+ * its own node */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -94,6 +96,41 @@ static void other(const char *point)
     exit(recv(fd, &hello, sizeof hello, 0) <= 0 ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
+/* The attributes of the file are on server 1; server 0 passes the requests on. */
+static int grow(const char *point)
+{
+    const struct deltafs_pool_stat none = {.struct_size = sizeof none};
+    struct deltafs_pool_stat st = none;
+    deltafs_pool *pool = NULL;
+    deltafs_pool_file *f = NULL;
+    struct pool_call calls[6];
+    struct pool_link l;
+    char path[32];
+
+    if (deltafs_pool_open(point, &pool) != DELTAFS_OK || pool_link_open(&l, point, &e) != DELTAFS_OK)
+        return -1;
+    for (int i = 0; pool_id_server(st.inode) != 1; i++) {
+        snprintf(path, sizeof path, "/grow.%d", i);
+        if (deltafs_pool_file_open(pool, path, O_RDWR | O_CREAT, 0600, &f) != DELTAFS_OK ||
+            deltafs_pool_file_stat(f, &st) != DELTAFS_OK)
+            return -1;
+        deltafs_pool_file_close(f);
+    }
+    for (uint64_t i = 0; i < 6; i++)
+        calls[i] = (struct pool_call){.request = {.op = POOL_GROW, .id = st.inode, .server = 1, .size = i}};
+    calls[2].request.size = POOL_FILE_MAX + 1;
+    calls[4].request.server = 2;
+    int status = pool_link_calls(&l, calls, 6, &e);
+    for (int i = 0; i < 6 && status == DELTAFS_OK; i++)
+        if (calls[i].answer.status != (i == 2 ? DELTAFS_ERR_TOO_LARGE : i == 4 ? DELTAFS_ERR_NOT_FOUND : DELTAFS_OK)) {
+            fprintf(stderr, "request %d to grow a file: status %d\n", i, calls[i].answer.status);
+            status = DELTAFS_ERR_IO;
+        }
+    pool_link_close(&l);
+    deltafs_pool_close(pool);
+    return status == DELTAFS_OK ? 0 : -1;
+}
+
 static int run(const char *point, const char *what, unsigned seed)
 {
     const struct timespec life = {.tv_nsec = 50000000};
@@ -142,6 +179,8 @@ int main(int argc, char **argv)
 
     if (argc < 4 || deltafs_pool_open(argv[1], &pool) != DELTAFS_OK)
         return EXIT_FAILURE;
+    if (strcmp(argv[2], "grow") == 0)
+        return grow(argv[1]) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
     for (int i = 0; i < atoi(argv[3]) && !failed; i++) {
         int answer = run(argv[1], argv[2], (unsigned)i);
         failed = answer < 0 || check(pool, i + 1000 * argv[2][0]) != 0;

@@ -23,3 +23,9 @@ wait "$race"
 grep -q 'on node .* \(has ended\|does not answer\)' "$work/err" || fail "the message of a server that was killed"
 wait "$servers"
 servers=
+
+pool_apart || exit 0
+rm -r "$work/local"
+pool_start 3
+timeout 60 $client_node ./pool_hostile "$point" grow 1 || fail "requests that are passed on as one"
+pool_stop

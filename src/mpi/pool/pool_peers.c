@@ -250,10 +250,16 @@ static void call_lose(struct pool_peers *p, int i)
     call_free(p, i);
 }
 
-static int is_growing(const struct pool_peers *p, uint64_t id)
+/* Whether both grow one file, on one server. */
+static int are_alike(const struct pool_request *a, const struct pool_request *b)
+{
+    return a->op == POOL_GROW && b->op == POOL_GROW && a->id == b->id && a->server == b->server;
+}
+
+static int is_growing(const struct pool_peers *p, const struct pool_request *r)
 {
     for (int i = 0; i < p->calls; i++)
-        if (p->call[i].jobs && p->call[i].request->request.op == POOL_GROW && p->call[i].request->request.id == id)
+        if (p->call[i].jobs && are_alike(&p->call[i].request->request, r))
             return 1;
     return 0;
 }
@@ -262,7 +268,7 @@ static int can_start(const struct pool_peers *p, const struct pool_job *job)
 {
     const struct pool_request *r = &job->request;
 
-    return p->calls_to[r->server] < CALLS_TO && !(r->op == POOL_GROW && is_growing(p, r->id));
+    return p->calls_to[r->server] < CALLS_TO && !(r->op == POOL_GROW && is_growing(p, r));
 }
 
 /* Take all waiting jobs that grow the same file out of the queue, behind `job`. */
@@ -272,7 +278,7 @@ static void collect_growing(struct pool_peers *p, struct pool_job *job, struct p
 
     while (*at) {
         struct pool_job *other = *at;
-        if (other->request.op == POOL_GROW && other->request.id == request->id) {
+        if (are_alike(&other->request, request)) {
             request->size = other->request.size > request->size ? other->request.size : request->size;
             *at = other->next;
             other->next = NULL;
@@ -377,6 +383,11 @@ void pool_peers_ask(struct pool_peers *p, struct pool_job *job)
     job->next = NULL;
     if (r->server >= p->service->servers || r->bytes > POOL_REMOTE_BYTES ||
         (r->op == POOL_READ && r->size > POOL_REMOTE_BYTES)) {
+        pool_door_answer(p->door, job, &answer);
+        return;
+    }
+    if (r->op == POOL_GROW && r->size > POOL_FILE_MAX) { /* before it is one with those of others */
+        answer.status = DELTAFS_ERR_TOO_LARGE;
         pool_door_answer(p->door, job, &answer);
         return;
     }
