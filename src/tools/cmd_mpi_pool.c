@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <deltafs/deltafs_mpi.h>
 #include "tools/cmd.h"
@@ -73,6 +74,17 @@ static void started(void *arg)
     fflush(stdout);
 }
 
+/* A server needs two descriptors for each client; the usual limit is 1,024. */
+static void raise_limit(void)
+{
+    struct rlimit files;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+        return;
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+}
+
 static int pool_run(const struct command_call *c)
 {
     const struct sigaction action = {.sa_handler = interrupt};
@@ -89,6 +101,7 @@ static int pool_run(const struct command_call *c)
     if (!p->local || !p->point || c->count > 0)
         return text_fail(EXIT_USAGE, "pool: --dir and --mount must be given, and no arguments");
     prctl(PR_SET_TIMERSLACK, TIMER_SLACK);
+    raise_limit();
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
     int status = deltafs_mpi_pool_serve(MPI_COMM_WORLD, &o);

@@ -10,6 +10,9 @@ expect 2 "$deltafs" pool wait
 expect 2 mpi 1 "$deltafs_mpi" pool --mount "$point"
 expect 2 mpi 1 "$deltafs_mpi" pool --mount "$point" --dir "$work/x" --memory much
 
+expect 2 mpi 1 "$deltafs_mpi" pool --mount "$point" --dir "$work/x" --memory 1M
+says "memory for clients: at least"
+
 pool_start 2
 expect 0 "$deltafs" pool status "$point"
 grep -q '^all: 2 servers, 0 files, 1 folders, 0 bytes' "$work/out" || fail "what 'status' prints"

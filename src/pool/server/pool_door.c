@@ -11,8 +11,9 @@
 #include "base/memory.h"
 #include "pool/server/pool_door.h"
 
-#define EVENTS      32
-#define MILLISECOND 1000000 /* nanoseconds */
+#define EVENTS        32
+#define MILLISECOND   1000000 /* nanoseconds */
+#define CLIENTS_LEAST 4
 
 /* A client that is connected, or has been, as long as a request of it is being served. */
 struct pool_guest {
@@ -195,7 +196,12 @@ int pool_door_open(const struct pool_point *p, const struct pool_door_options *o
         return error_no_memory(e, sizeof *d, "the connections of clients");
     *d = (struct pool_door){
         .options = *o, .listener = -1, .epoll = epoll_create1(EPOLL_CLOEXEC), .most = (size_t)pool_door_most(o)};
-    int status = pool_point_socket(p, o->server, &d->address, e);
+    int status = d->most >= CLIENTS_LEAST
+                     ? DELTAFS_OK
+                     : error_set(e, DELTAFS_ERR_INVALID, "memory for clients: at least %zu bytes are needed",
+                                 CLIENTS_LEAST * sizeof(struct pool_shared));
+    if (status == DELTAFS_OK)
+        status = pool_point_socket(p, o->server, &d->address, e);
     if (status == DELTAFS_OK)
         status = door_listen(d, e);
     if (status == DELTAFS_OK && (d->epoll == -1 || door_watch(d, d->listener, EPOLLIN, NULL) != 0))
