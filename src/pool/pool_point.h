@@ -8,7 +8,7 @@
 #include <sys/un.h>
 #include "base/error.h"
 
-#define POINT_NODE_ROOM 64
+#define POINT_NODE_ROOM 66 /* HOST_NAME_MAX, and in the list a newline and the end */
 
 struct pool_point {
     char *point;  /* an absolute path */
