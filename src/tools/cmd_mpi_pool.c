@@ -1,5 +1,6 @@
 /* deltafs-mpi pool: be the servers of a pool, until 'deltafs pool stop'; load and drain are in cmd_pool_stage.c, report
  * is in cmd_mpi_pool_report.c. */
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 
 #define TIMER_SLACK 1000 /* nanoseconds that the system may add to a short sleep; 50,000 by default */
 
-/* A number of bytes, with K, M, G or T behind it, as the library's options have it. */
+/* A number of bytes, with K, M, G or T behind it or not. */
 command_parse cmd_parse_pool_memory;
 extern const struct command cmd_pool_load, cmd_pool_drain, cmd_mpi_pool_report;
 
@@ -23,22 +24,17 @@ struct pool {
 
 const char *cmd_parse_pool_memory(const char *text, void *out)
 {
-    deltafs_options *o = NULL;
-    const char *wrong = "is no number of bytes, such as 512M";
+    static const char units[] = "KMGT";
+    char *end;
 
-    if (deltafs_options_create(&o) != DELTAFS_OK)
-        return "cannot be read: no memory";
-    if (deltafs_options_set(o, "read_cache", text) == DELTAFS_OK) {
-        char *end;
-        uint64_t n = strtoull(text, &end, 10);
-        const char *units = "KMGT", *unit = *end ? strchr(units, *end) : NULL;
-        for (const char *u = units; unit && u <= unit; u++)
-            n *= 1024;
-        *(uint64_t *)out = n;
-        wrong = NULL;
-    }
-    deltafs_options_destroy(o);
-    return wrong;
+    errno = 0;
+    uint64_t n = strtoull(text, &end, 10);
+    const char *unit = *end ? strchr(units, *end) : NULL;
+    int bits = unit ? 10 * (int)(unit - units + 1) : 0;
+    if (text[0] < '0' || text[0] > '9' || errno != 0 || n > UINT64_MAX >> bits || end[unit != NULL] != '\0')
+        return "is no number of bytes, such as 512M";
+    *(uint64_t *)out = n << bits;
+    return NULL;
 }
 
 static const char *parse_placement(const char *text, void *out)

@@ -8,7 +8,10 @@ expect 1 "$deltafs" pool status "$point"
 expect 1 "$deltafs" pool stop "$point"
 expect 2 "$deltafs" pool wait
 expect 2 mpi 1 "$deltafs_mpi" pool --mount "$point"
-expect 2 mpi 1 "$deltafs_mpi" pool --mount "$point" --dir "$work/x" --memory much
+for size in much 1KM -1 +1 16777216T 99999999999999999999 ''; do
+    expect 2 "$deltafs_mpi" pool report --servers 1 --memory "$size"
+    says "is no number of bytes"
+done
 
 expect 2 mpi 1 "$deltafs_mpi" pool --mount "$point" --dir "$work/x" --memory 1M
 says "memory for clients: at least"
