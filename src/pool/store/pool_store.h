@@ -55,7 +55,7 @@ struct pool_folder {
 int pool_store_known(struct pool_store *s, const char *path, size_t n, struct pool_folder *folder, struct error *e);
 int pool_store_know(struct pool_store *s, const char *path, size_t n, const struct pool_folder *folder,
                     struct error *e);
-/* Take nothing more with this generation. */
+/* Take nothing more with this generation, for ever; NULL: nothing has to be remembered. */
 int pool_store_forget(struct pool_store *s, const char *path, size_t n, const struct pool_folder *folder,
                       struct error *e);
 /* The newest generation with which nothing is taken; DELTAFS_ERR_NOT_FOUND: all are fine. */

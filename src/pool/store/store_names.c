@@ -135,6 +135,8 @@ int pool_store_forget(struct pool_store *s, const char *path, size_t n, const st
     int status = store_delete(s, STORE_KNOWN, key, sizeof key, e);
     if (status != DELTAFS_OK && status != DELTAFS_ERR_NOT_FOUND)
         return status;
+    if (!folder)
+        return DELTAFS_OK;
     return store_put(s, STORE_GONE, &folder->id, sizeof folder->id, &folder->generation, sizeof folder->generation, 0,
                      NULL, e);
 }
