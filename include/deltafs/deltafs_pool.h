@@ -72,7 +72,7 @@ struct deltafs_pool_status {
     uint64_t bytes;          /* of files, in blocks of 4 KiB, on this server */
     uint64_t room;           /* bytes that are free in its local folder */
     uint64_t operations;     /* so far */
-    uint64_t clients;        /* processes that are connected */
+    uint64_t clients;        /* connections of processes of its node: one for each handle that has used it */
 };
 
 /* Ask server `server`, from 0. DELTAFS_ERR_INVALID: there is none of this number. */

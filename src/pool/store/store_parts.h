@@ -42,7 +42,7 @@ struct pool_store {
     int *bytes;         /* descriptors of the files of places */
     size_t files, capacity;
     uint32_t places; /* that were ever used */
-    uint32_t *free;  /* places that are free; those from `unpunched` on have storage */
+    uint32_t *free;  /* places that are free; those from `punched` on have storage */
     size_t free_count, free_capacity;
     size_t punched;
     uint8_t *scratch; /* POOL_SLOT_BYTES and two blocks */
@@ -59,7 +59,7 @@ int store_delete(struct pool_store *s, enum store_table table, const void *key, 
 /* LMDB has returned `code`. */
 int store_fail(struct pool_store *s, int code, struct error *e);
 
-/* Remove the records of `table` whose keys begin with these bytes, from `key` on. */
+/* A cursor over `table`, to be closed. */
 int store_cursor(struct pool_store *s, enum store_table table, MDB_cursor **out, struct error *e);
 
 /* Places of chunks. */
