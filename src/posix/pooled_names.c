@@ -30,6 +30,8 @@ int pooled_begin(const struct mount *m, deltafs_pool **out)
     if (lock_try(&p->lock) != 0)
         return EDEADLK;
     int error = p->pool ? 0 : pooled_error(deltafs_pool_open(m->target, &p->pool));
+    if (error == ENOENT) /* of the pool, not of a file */
+        posix_say("%s", deltafs_errmsg(NULL));
     *out = p->pool;
     if (error != 0)
         lock_give(&p->lock);
