@@ -73,7 +73,9 @@ int pool_stat_of(const struct pool_attributes *a, struct deltafs_pool_stat *out,
 
 /* Remove what is stored behind `size` bytes of a file that had `before`. The server of its attributes has begun. */
 int pool_cut(struct deltafs_pool *p, uint64_t id, uint64_t size, uint64_t before, const char *name, struct error *e);
-int pool_truncate(struct deltafs_pool *p, uint64_t id, uint64_t size, const char *name, struct error *e);
+#define POOL_SIZE_UNKNOWN UINT64_MAX
+int pool_truncate(struct deltafs_pool *p, uint64_t id, uint64_t size, uint64_t before, const char *name,
+                  struct error *e);
 
 /* Remove a file that has no name any more. That it is gone already is fine. */
 int pool_remove_inode(struct deltafs_pool *p, uint64_t id, const char *name, struct error *e);

@@ -55,6 +55,12 @@ static int file_find(struct deltafs_pool *p, struct pool_place *place, int flags
     return status == DELTAFS_OK && S_ISDIR(out->mode) ? pool_refuse(DELTAFS_ERR_FOLDER, place->path, e) : status;
 }
 
+/* The size that came with the attributes of what was found at a place. */
+static uint64_t size_found(const struct pool_place *place, const struct pool_attributes *a)
+{
+    return pool_id_server(a->id) == place->owner ? a->size : POOL_SIZE_UNKNOWN;
+}
+
 int deltafs_pool_file_open(deltafs_pool *pool, const char *path, int flags, uint32_t mode, deltafs_pool_file **out)
 {
     struct error e = {.status = DELTAFS_OK};
@@ -68,7 +74,7 @@ int deltafs_pool_file_open(deltafs_pool *pool, const char *path, int flags, uint
     if (status == DELTAFS_OK && !(f = malloc(sizeof *f + place.n + 1)))
         status = error_no_memory(&e, sizeof *f + place.n + 1, "an open file");
     if (status == DELTAFS_OK && flags & O_TRUNC)
-        status = pool_truncate(pool, a.id, 0, place.path, &e);
+        status = pool_truncate(pool, a.id, 0, size_found(&place, &a), place.path, &e);
     if (status != DELTAFS_OK) {
         free(f);
         return error_of_thread(status, &e);
@@ -148,13 +154,25 @@ int deltafs_pool_file_find_lock(deltafs_pool_file *file, struct deltafs_pool_loc
 
 /* ---- Size ---- */
 
-int pool_truncate(struct deltafs_pool *p, uint64_t id, uint64_t size, const char *name, struct error *e)
+/* What other servers have is removed first: if this process is killed, nothing is left that would be read again when
+ * the file grows. */
+int pool_truncate(struct deltafs_pool *p, uint64_t id, uint64_t size, uint64_t before, const char *name,
+                  struct error *e)
 {
     struct pool_call c = pool_call_id(POOL_TRUNCATE, id);
+    struct pool_attributes a = {.size = before};
+    int has_others = p->link.servers > 1, status = DELTAFS_OK;
 
+    if (has_others && before == POOL_SIZE_UNKNOWN)
+        status = pool_look_id(p, id, name, &a, e);
+    if (has_others && status == DELTAFS_OK)
+        status = pool_cut(p, id, size, a.size, name, e);
     c.request.size = size;
-    int status = pool_ask(p, &c, name, e);
-    return status == DELTAFS_OK ? pool_cut(p, id, size, c.answer.value, name, e) : status;
+    if (status == DELTAFS_OK)
+        status = pool_ask(p, &c, name, e);
+    if (status != DELTAFS_OK || (has_others && c.answer.value <= a.size)) /* else it has grown meanwhile */
+        return status;
+    return pool_cut(p, id, size, c.answer.value, name, e);
 }
 
 static int check_access(const struct deltafs_pool_file *f, int refused, const char *what, struct error *e)
@@ -170,7 +188,7 @@ int deltafs_pool_file_truncate(deltafs_pool_file *file, uint64_t size)
     int status = check_access(file, O_RDONLY, "writing", &e);
 
     if (status == DELTAFS_OK)
-        status = pool_truncate(file->pool, file->id, size, file->name, &e);
+        status = pool_truncate(file->pool, file->id, size, POOL_SIZE_UNKNOWN, file->name, &e);
     return error_of_thread(status, &e);
 }
 
@@ -198,7 +216,7 @@ int deltafs_pool_truncate(deltafs_pool *pool, const char *path, uint64_t size)
     if (status == DELTAFS_OK)
         status = file_find(pool, &place, 0, 0, &a, &e);
     if (status == DELTAFS_OK)
-        status = pool_truncate(pool, a.id, size, place.path, &e);
+        status = pool_truncate(pool, a.id, size, size_found(&place, &a), place.path, &e);
     return error_of_thread(status, &e);
 }
 
