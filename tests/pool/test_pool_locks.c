@@ -75,7 +75,18 @@ static void test_most(void **state)
     }
     assert_int_equal(status, DELTAFS_ERR_NO_SPACE);
     assert_in_range(n, 9900, 10100);
-    r = (struct pool_range){.id = 1, .client = 1, .lock = POOL_UNLOCKED, .from = 1, .to = UINT64_MAX};
+    /* Unlocking the middle of a lock makes one more. */
+    r = (struct pool_range){.id = 1, .client = 1, .lock = POOL_UNLOCKED, .from = 0, .to = 1};
+    assert_int_equal(pool_locks_set(&locks, &r, &e), DELTAFS_OK);
+    r = (struct pool_range){.id = 2, .client = 1, .lock = POOL_SHARED, .from = 0, .to = 9};
+    assert_int_equal(pool_locks_set(&locks, &r, &e), DELTAFS_OK);
+    r = (struct pool_range){.id = 2, .client = 1, .lock = POOL_UNLOCKED, .from = 4, .to = 5};
+    assert_int_equal(pool_locks_set(&locks, &r, &e), DELTAFS_ERR_NO_SPACE);
+    r.from = 0;
+    assert_int_equal(pool_locks_set(&locks, &r, &e), DELTAFS_OK);
+    r = (struct pool_range){.id = 2, .client = 1, .lock = POOL_UNLOCKED, .from = 0, .to = UINT64_MAX};
+    assert_int_equal(pool_locks_set(&locks, &r, &e), DELTAFS_OK);
+    r = (struct pool_range){.id = 1, .client = 1, .lock = POOL_UNLOCKED, .from = 3, .to = UINT64_MAX};
     assert_int_equal(pool_locks_set(&locks, &r, &e), DELTAFS_OK);
     assert_int_equal(locks.count, 1);
     pool_locks_fini(&locks);

@@ -39,10 +39,21 @@ static void cut_out(struct pool_locks *l, const struct pool_range *r)
     l->count = left;
 }
 
+/* Whether a lock becomes two if the range is unlocked. */
+static int is_split(const struct pool_locks *l, const struct pool_range *r)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        const struct pool_range *a = &l->range[i];
+        if (a->client == r->client && a->id == r->id && a->from < r->from && r->to < a->to)
+            return 1;
+    }
+    return 0;
+}
+
 int pool_locks_set(struct pool_locks *l, const struct pool_range *r, struct error *e)
 {
     /* Only one lock of a client begins before the range and ends behind it: its locks are disjoint. */
-    if (r->lock != POOL_UNLOCKED && l->count + 2 > POOL_LOCKS_MOST)
+    if (l->count + 2 > POOL_LOCKS_MOST && (r->lock != POOL_UNLOCKED || is_split(l, r)))
         return error_set(e, DELTAFS_ERR_NO_SPACE, "there are more than %d locks of parts of files", POOL_LOCKS_MOST);
     while (l->capacity < l->count + 2)
         if (memory_extend(NULL, &l->range, l->capacity, &l->capacity, sizeof *l->range, "locks", e) != DELTAFS_OK)
