@@ -324,12 +324,43 @@ static void test_full(void **state)
     umount(folder);
 }
 
+/* When there is no room for the record of a chunk, what the chunk has is as before. */
+static void test_full_records(void **state)
+{
+    static uint8_t bytes[POOL_SLOT_BYTES], back[POOL_BLOCK];
+    struct pool_store *s;
+    char path[POOL_NAME_MAX + 1];
+    uint64_t id = 0;
+    int status = DELTAFS_OK;
+
+    (void)state;
+    if (!mount_small("40m"))
+        skip();
+    s = create();
+    memset(bytes, 'a', sizeof bytes);
+    while (status == DELTAFS_OK)
+        status = pool_store_write(s, ++id, 0, bytes, sizeof bytes, &e);
+    status = DELTAFS_OK;
+    for (int i = 0; status == DELTAFS_OK; i++) {
+        snprintf(path, sizeof path, "/%0200d", i);
+        status = put(s, path, 1, 0); /* also of what is kept for changes */
+    }
+    assert_int_equal(status, DELTAFS_ERR_NO_SPACE);
+    memset(bytes, 'b', sizeof bytes);
+    assert_int_equal(pool_store_write(s, 1, 0, bytes, POOL_BLOCK, &e), DELTAFS_ERR_NO_SPACE);
+    assert_int_equal(pool_store_read(s, 1, 0, back, sizeof back, &e), DELTAFS_OK);
+    assert_int_equal(back[0], 'a');
+    pool_store_destroy(s);
+    umount(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),  cmocka_unit_test(test_list),          cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_long),   cmocka_unit_test(test_reuse),         cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_folder), cmocka_unit_test(test_shared_folder), cmocka_unit_test(test_full),
+        cmocka_unit_test(test_names),        cmocka_unit_test(test_list),          cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_long),         cmocka_unit_test(test_reuse),         cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_folder),       cmocka_unit_test(test_shared_folder), cmocka_unit_test(test_full),
+        cmocka_unit_test(test_full_records),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -135,20 +135,25 @@ static void blocks_written(struct pool_store *s, struct store_chunk *c, uint32_t
         c->count = first + count;
 }
 
-/* Write `count` whole blocks, and the record. */
+/* Put the record, and write `count` whole blocks. If there is no room for the record, nothing has changed. */
 static int blocks_write(struct pool_store *s, const uint8_t key[STORE_CHUNK_KEY], struct store_chunk *c, uint32_t first,
                         uint32_t count, const uint8_t *bytes, int is_new, struct error *e)
 {
-    int status = store_place_write(s, c->place, first, bytes, (size_t)count * POOL_BLOCK, e);
+    struct store_chunk before = *c;
+    uint64_t blocks = s->count_blocks;
 
+    blocks_written(s, c, first, count, bytes);
+    int status = chunk_put(s, key, c, is_new, e), has_record = status == DELTAFS_OK;
+    if (has_record)
+        status = store_place_write(s, c->place, first, bytes, (size_t)count * POOL_BLOCK, e);
     if (status == DELTAFS_OK)
-        blocks_written(s, c, first, count, bytes);
-    else
-        blocks_accept(s, c, first, count);
-    if (status == DELTAFS_OK || !is_new)
-        status = error_first(status, chunk_put(s, key, c, is_new, error_after(status, e)));
-    if (status != DELTAFS_OK && is_new) {
-        s->count_blocks -= chunk_blocks(c);
+        return status;
+    s->count_blocks = blocks;
+    if (has_record && !is_new) {
+        blocks_accept(s, &before, first, count);
+        chunk_put(s, key, &before, 0, error_ignored());
+    } else if (is_new &&
+               (!has_record || store_delete(s, STORE_CHUNKS, key, STORE_CHUNK_KEY, error_ignored()) == DELTAFS_OK)) {
         store_place_give(s, c->place, CHUNK_BLOCKS, error_ignored());
     }
     return status;
