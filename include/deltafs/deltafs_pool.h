@@ -23,6 +23,10 @@
  *  - A file that is removed is gone, even if it is open: calls return DELTAFS_ERR_NOT_FOUND.
  *  - If one process writes to a file while another truncates it, what was written may be lost. If two processes write
  *    the same bytes at once, each block of 4 KiB has those of one of them, or of both.
+ *  - A process that reads what another one is just writing behind the end of the file may get zeros. When the write has
+ *    returned, the bytes are there.
+ *  - A process that is killed while it writes to, truncates or removes a file may have done a part of it. What is
+ *    left of a file that is removed are freed with the pool.
  *  - A list has the entries that are there all the time while it is read. Others may or may not be in it.
  *
  * Statuses
@@ -207,7 +211,7 @@ DELTAFS_API int deltafs_pool_file_stat(deltafs_pool_file *file, struct deltafs_p
 /* They are advisory, and those of the process: of all handles of files that were opened with the same handle of the
  * pool. They end when that is closed or the process ends, not when the file is closed; those that a server knows that
  * has not answered a call in time may end, too. After a fork the child has none. More than 10,000 locks that one server
- * has to know are refused with DELTAFS_ERR_NO_SPACE. */
+ * has to know are refused with DELTAFS_ERR_NO_SPACE, also if unlocking the middle of one makes two of it. */
 enum deltafs_pool_lock_type { DELTAFS_POOL_UNLOCKED, DELTAFS_POOL_SHARED, DELTAFS_POOL_EXCLUSIVE };
 
 struct deltafs_pool_lock {
