@@ -1,72 +1,158 @@
-/* How fast a pool is: creates, stats and removes, and small writes into one file, by several processes.
+/* How fast a pool or any other file system is: files created, asked for and removed, and small writes into one file, by
+ * four processes; large writes and reads by one. scripts/bench-pool starts it, and bench_pool_table makes the tables.
  *
- *     bench_pool POINT PROCESSES COUNT NODES [PID...]
+ *     bench_pool KEY api|calls WHERE COUNT MEGABYTES NODES [PID...]
  *
- * Prints for each phase operations per second, and the processor time per operation that clients took, and the servers
- * with these process numbers. Processes are distributed over so many nodes; 0: they are on this one. */
+ * With "api" WHERE is a pool's mount point, with "calls" a folder. COUNT is of each process, MEGABYTES of the large
+ * file. The processes are distributed over NODES nodes; 0: they are on this one. Prints lines "PHASE KEY VALUE":
+ * operations or MB per second; and "PHASE-processor KEY VALUE": microseconds per operation that clients and the
+ * processes PID took. */
+#include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include <deltafs/deltafs_pool.h>
 #include "pool_node.h"
 
-#define WRITE_BYTES 8192
-#define FILE_BYTES  (UINT64_C(256) << 20)
+#define PROCESSES   4
+#define SMALL       8192
+#define LARGE       (1 << 20)
+#define SMALL_SPACE (UINT64_C(256) << 20) /* bytes of the file with small writes */
 
-enum phase { CREATE, STAT, REMOVE, WRITE, READ, LARGE_WRITE, LARGE_READ, PHASES };
-static const char *const names[PHASES] = {
-    "create", "stat", "remove", "write 8 KiB at random", "read 8 KiB at random", "write 1 MiB", "read 1 MiB"};
+enum phase { CREATE, STAT, REMOVE, SMALL_WRITE, LARGE_WRITE, LARGE_READ, PHASES };
+static const char *const names[PHASES] = {"create", "stat", "remove", "write-8k", "write-1m", "read-1m"};
+
+static const char *where;
+static deltafs_pool *pool;
+static deltafs_pool_file *file;
+static int descriptor;
 
 static void must(int status)
 {
     if (status == DELTAFS_OK)
         return;
-    fprintf(stderr, "%s\n", deltafs_errmsg(NULL));
+    fprintf(stderr, "bench_pool: %s\n", deltafs_errmsg(NULL));
     exit(EXIT_FAILURE);
 }
 
-static void name_phase(deltafs_pool *pool, enum phase phase, int me, long count)
+static int must_call(ssize_t result)
+{
+    if (result >= 0)
+        return (int)result;
+    perror("bench_pool");
+    exit(EXIT_FAILURE);
+}
+
+/* ---- Two ways to do the same ---- */
+
+struct way {
+    void (*begin)(void);
+    void (*make_folder)(const char *path);
+    void (*create)(const char *path);
+    void (*stat)(const char *path);
+    void (*remove)(const char *path);
+    void (*remove_folder)(const char *path);
+    void (*open)(const char *path);
+    void (*write)(uint64_t at, const void *bytes, size_t n);
+    void (*read)(uint64_t at, void *bytes, size_t n);
+};
+
+static void api_begin(void)
+{
+    must(deltafs_pool_open(where, &pool));
+}
+static void api_make_folder(const char *path)
+{
+    must(deltafs_pool_mkdir(pool, path, 0700));
+}
+static void api_create(const char *path)
+{
+    must(deltafs_pool_file_open(pool, path, O_WRONLY | O_CREAT | O_EXCL, 0600, &file));
+    must(deltafs_pool_file_close(file));
+}
+static void api_stat(const char *path)
 {
     struct deltafs_pool_stat st = {.struct_size = sizeof st};
-    deltafs_pool_file *f;
-    char path[64];
 
-    for (long i = 0; i < count; i++) {
-        snprintf(path, sizeof path, "/folder/file.%d.%ld", me, i);
-        if (phase == CREATE) {
-            must(deltafs_pool_file_open(pool, path, O_WRONLY | O_CREAT | O_EXCL, 0600, &f));
-            deltafs_pool_file_close(f);
-        } else {
-            must(phase == STAT ? deltafs_pool_stat(pool, path, 0, &st) : deltafs_pool_unlink(pool, path));
-        }
-    }
+    must(deltafs_pool_stat(pool, path, 0, &st));
 }
-
-static void byte_phase(deltafs_pool *pool, enum phase phase, int me, long count)
+static void api_remove(const char *path)
 {
-    size_t bytes = phase < LARGE_WRITE ? WRITE_BYTES : 1 << 20, got;
-    uint8_t *buffer = malloc(bytes);
-    deltafs_pool_file *f;
-
-    count = phase < LARGE_WRITE ? count : count / 100 + 1;
-    memset(buffer, me + 1, bytes);
-    srand((unsigned)me);
-    must(deltafs_pool_file_open(pool, "/folder/shared", O_RDWR | O_CREAT, 0600, &f));
-    for (long i = 0; i < count; i++) {
-        uint64_t n = FILE_BYTES / bytes;
-        uint64_t at = (phase < LARGE_WRITE ? (uint64_t)rand() : (uint64_t)(me * count + i)) % n * bytes;
-        must(phase == WRITE || phase == LARGE_WRITE ? deltafs_pool_file_write(f, at, buffer, bytes)
-                                                    : deltafs_pool_file_read(f, at, buffer, bytes, &got));
-    }
-    deltafs_pool_file_close(f);
-    free(buffer);
+    must(deltafs_pool_unlink(pool, path));
 }
+static void api_remove_folder(const char *path)
+{
+    must(deltafs_pool_rmdir(pool, path));
+}
+static void api_open(const char *path)
+{
+    must(deltafs_pool_file_open(pool, path, O_RDWR | O_CREAT, 0600, &file));
+}
+static void api_write(uint64_t at, const void *bytes, size_t n)
+{
+    must(deltafs_pool_file_write(file, at, bytes, n));
+}
+static void api_read(uint64_t at, void *bytes, size_t n)
+{
+    size_t got;
+
+    must(deltafs_pool_file_read(file, at, bytes, n, &got));
+}
+
+static void calls_begin(void)
+{
+    must_call(chdir(where));
+}
+static void calls_make_folder(const char *path)
+{
+    must_call(mkdir(path + 1, 0700));
+}
+static void calls_create(const char *path)
+{
+    must_call(close(must_call(open(path + 1, O_WRONLY | O_CREAT | O_EXCL, 0600))));
+}
+static void calls_stat(const char *path)
+{
+    struct stat st;
+
+    must_call(stat(path + 1, &st));
+}
+static void calls_remove(const char *path)
+{
+    must_call(unlink(path + 1));
+}
+static void calls_remove_folder(const char *path)
+{
+    must_call(rmdir(path + 1));
+}
+static void calls_open(const char *path)
+{
+    descriptor = must_call(open(path + 1, O_RDWR | O_CREAT, 0600));
+}
+static void calls_write(uint64_t at, const void *bytes, size_t n)
+{
+    must_call(pwrite(descriptor, bytes, n, (off_t)at));
+}
+static void calls_read(uint64_t at, void *bytes, size_t n)
+{
+    must_call(pread(descriptor, bytes, n, (off_t)at));
+}
+
+static const struct way api = {api_begin,         api_make_folder, api_create, api_stat, api_remove,
+                               api_remove_folder, api_open,        api_write,  api_read};
+static const struct way calls = {calls_begin,         calls_make_folder, calls_create, calls_stat, calls_remove,
+                                 calls_remove_folder, calls_open,        calls_write,  calls_read};
+static const struct way *way;
+
+/* ---- Phases ---- */
 
 static double now(void)
 {
@@ -74,6 +160,45 @@ static double now(void)
 
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static struct period {
+    double start, end;
+} * period; /* of each process; memory that they share */
+
+static void name_phase(enum phase phase, int me, long count)
+{
+    void (*call)(const char *) = phase == CREATE ? way->create : phase == STAT ? way->stat : way->remove;
+    char path[64];
+
+    period[me].start = now();
+    for (long i = 0; i < count; i++) {
+        snprintf(path, sizeof path, "/folder/file.%d.%ld", me, i);
+        call(path);
+    }
+    period[me].end = now();
+}
+
+static void byte_phase(enum phase phase, int me, long count)
+{
+    size_t size = phase == SMALL_WRITE ? SMALL : LARGE;
+    uint8_t *bytes = malloc(size);
+
+    if (!bytes)
+        exit(EXIT_FAILURE);
+    memset(bytes, me + 1, size);
+    srand((unsigned)me + 1);
+    way->open(phase == SMALL_WRITE ? "/folder/small" : "/folder/large");
+    period[me].start = now();
+    for (long i = 0; i < count; i++) {
+        uint64_t at = (phase == SMALL_WRITE ? (uint64_t)rand() % (SMALL_SPACE / SMALL) : (uint64_t)i) * size;
+        if (phase == LARGE_READ)
+            way->read(at, bytes, size);
+        else
+            way->write(at, bytes, size);
+    }
+    period[me].end = now();
+    free(bytes);
 }
 
 /* Processor time of processes, in seconds. */
@@ -103,42 +228,50 @@ static double children(void)
            1e-6 * (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
 }
 
-static void run(const char *point, enum phase phase, int processes, long count, int nodes, int pids, char **pid)
+/* A phase by `processes` processes, `count` operations each. */
+static void run(const char *key, enum phase phase, int processes, long count, int nodes, int pids, char **pid)
 {
-    double start = now(), client = children(), server = processor(pids, pid);
-    int status, failed = 0;
+    double used = children() + processor(pids, pid), n = (double)processes * (double)count;
+    struct period all = {.start = 1e300};
+    int status;
 
+    fflush(stdout);
     for (int i = 0; i < processes; i++) {
-        if (fork() != 0)
+        if (must_call(fork()) != 0)
             continue;
-        deltafs_pool *pool;
         if (nodes > 0)
             pool_node_enter(i % nodes);
-        must(deltafs_pool_open(point, &pool));
-        (phase < WRITE ? name_phase : byte_phase)(pool, phase, i, count);
-        deltafs_pool_close(pool);
-        exit(EXIT_SUCCESS);
+        way->begin();
+        (phase < SMALL_WRITE ? name_phase : byte_phase)(phase, i, count);
+        _exit(EXIT_SUCCESS);
     }
     while (wait(&status) > 0)
-        failed |= status != 0;
-    double n = (double)processes * (double)(phase < LARGE_WRITE ? count : count / 100 + 1);
-    printf("%-22s %9.0f /s   processor: %6.2f us client, %6.2f us server%s\n", names[phase], n / (now() - start),
-           1e6 * (children() - client) / n, 1e6 * (processor(pids, pid) - server) / n, failed ? "  FAILED" : "");
-    fflush(stdout);
+        if (status != 0)
+            exit(EXIT_FAILURE);
+    for (int i = 0; i < processes; i++) {
+        all.start = period[i].start < all.start ? period[i].start : all.start;
+        all.end = period[i].end > all.end ? period[i].end : all.end;
+    }
+    printf("%s %s %.6g\n", names[phase], key, n * (phase < LARGE_WRITE ? 1 : 1e-6 * LARGE) / (all.end - all.start));
+    printf("%s-processor %s %.6g\n", names[phase], key, 1e6 * (children() + processor(pids, pid) - used) / n);
 }
 
 int main(int argc, char **argv)
 {
-    deltafs_pool *pool;
-
-    if (argc < 5)
+    if (argc < 7)
         return EXIT_FAILURE;
-    must(deltafs_pool_open(argv[1], &pool));
-    must(deltafs_pool_mkdir(pool, "/folder", 0700));
+    way = strcmp(argv[2], "api") == 0 ? &api : &calls;
+    where = argv[3];
+    period = mmap(NULL, PROCESSES * sizeof *period, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (period == MAP_FAILED)
+        return EXIT_FAILURE;
+    way->begin();
+    way->make_folder("/folder");
     for (int phase = 0; phase < PHASES; phase++)
-        run(argv[1], (enum phase)phase, atoi(argv[2]), atol(argv[3]), atoi(argv[4]), argc - 5, argv + 5);
-    must(deltafs_pool_unlink(pool, "/folder/shared"));
-    must(deltafs_pool_rmdir(pool, "/folder"));
-    deltafs_pool_close(pool);
+        run(argv[1], (enum phase)phase, phase < LARGE_WRITE ? PROCESSES : 1, atol(argv[phase < LARGE_WRITE ? 4 : 5]),
+            atoi(argv[6]), argc - 7, argv + 7);
+    way->remove("/folder/small");
+    way->remove("/folder/large");
+    way->remove_folder("/folder");
     return EXIT_SUCCESS;
 }
