@@ -26,7 +26,7 @@
  *  - A process that reads what another one is just writing behind the end of the file may get zeros. When the write has
  *    returned, the bytes are there.
  *  - A process that is killed while it writes to, truncates or removes a file may have done a part of it. What is
- *    left of a file that is removed are freed with the pool.
+ *    left of a file that is removed is freed with the pool.
  *  - A list has the entries that are there all the time while it is read. Others may or may not be in it.
  *
  * Statuses

@@ -137,3 +137,5 @@ expect 0 "$deltafs" pool status "$point"
 [ "$(grep -c '^server .* 3002368 bytes,' "$work/out")" -eq 1 ] || fail "a file is on several nodes: $(cat "$work/out")"
 pool_stop
 expect 3 "$deltafs" run --pool "$point" -- true
+expect 2 p ls "$point"
+grep -q 'no pool is mounted here' "$work/err" || fail "the message of a pool that is gone: $(cat "$work/err")"
