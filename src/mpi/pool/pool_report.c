@@ -36,8 +36,8 @@ static struct deltafs_pool_report report_of(uint64_t servers, const struct pool_
 
     r.client_bytes = r.clients * pool_door_bytes(o);
     r.remove = 1 + (chunks < servers - 1 ? chunks : servers - 1);
-    /* The members, until there are no more; then each member, until it has no more. */
-    r.list = 2 + (servers - 1) / (POOL_REMOTE_BYTES / sizeof(uint32_t)) + 2 * servers;
+    /* The members, a part at a time, and then each of them. */
+    r.list = 1 + servers / (POOL_REMOTE_BYTES / sizeof(uint32_t)) + servers;
     return r;
 }
 
