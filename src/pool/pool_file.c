@@ -1,5 +1,6 @@
 /* Open files of a pool. Nothing is kept of a file but its number: all bytes, and the size, are on the servers. */
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,7 +12,8 @@ struct deltafs_pool_file {
     struct deltafs_pool *pool;
     uint64_t id;
     int flags;
-    char name[]; /* the path, for messages */
+    _Atomic uint64_t end; /* where it ended when that was last known: so far it is read at first */
+    char name[];          /* the path, for messages */
 };
 
 /* ---- Opening ---- */
@@ -79,7 +81,7 @@ int deltafs_pool_file_open(deltafs_pool *pool, const char *path, int flags, uint
         free(f);
         return error_of_thread(status, &e);
     }
-    *f = (struct deltafs_pool_file){.pool = pool, .id = a.id, .flags = flags};
+    *f = (struct deltafs_pool_file){.pool = pool, .id = a.id, .flags = flags, .end = flags & O_TRUNC ? 0 : a.size};
     memcpy(f->name, place.path, place.n + 1);
     *out = f;
     return DELTAFS_OK;
@@ -266,12 +268,24 @@ static int pieces_do(struct deltafs_pool_file *f, struct pool_call *calls, size_
     return status;
 }
 
-/* Read pieces of the range; *got is less than *covered only at the end of the file. */
+/* How much of a range is read at first: what is behind the end of the file is not looked for on all servers. */
+static size_t read_most(struct deltafs_pool_file *f, uint64_t offset, size_t size)
+{
+    uint64_t end = atomic_load_explicit(&f->end, memory_order_relaxed);
+
+    /* An empty file may have been written since. */
+    if (end == 0 || (end > offset && end - offset >= size))
+        return size;
+    uint64_t most = end > offset ? end - offset : POOL_BLOCK;
+    return size < most ? size : (size_t)most;
+}
+
+/* Read pieces of the range; *end gets where the file ends. */
 static int read_some(struct deltafs_pool_file *f, uint64_t offset, uint8_t *out, size_t size, size_t *covered,
-                     size_t *got, struct error *e)
+                     uint64_t *end, struct error *e)
 {
     struct pool_call calls[POOL_SLOTS];
-    size_t n = pieces_make(f, POOL_READ, offset, size, calls, covered), place = 0;
+    size_t n = pieces_make(f, POOL_READ, offset, read_most(f, offset, size), calls, covered), place = 0;
     /* The server of the attributes says the size. */
     int is_asked = n > 1 || !(calls[0].request.flags & POOL_HAS_INODE);
 
@@ -284,27 +298,30 @@ static int read_some(struct deltafs_pool_file *f, uint64_t offset, uint8_t *out,
     if (is_asked)
         calls[n++] = pool_call_id(POOL_STAT, f->id);
     int status = pieces_do(f, calls, n, e);
-    uint64_t end = calls[n - 1].answer.attributes.size;
-    *got = end <= offset ? 0 : end - offset < *covered ? (size_t)(end - offset) : *covered;
-    return status;
+    if (status != DELTAFS_OK)
+        return status;
+    *end = calls[n - 1].answer.attributes.size;
+    atomic_store_explicit(&f->end, *end, memory_order_relaxed);
+    return DELTAFS_OK;
 }
 
 int deltafs_pool_file_read(deltafs_pool_file *file, uint64_t offset, void *bytes, size_t size, size_t *got)
 {
     struct error e = {.status = DELTAFS_OK};
-    size_t done = 0, covered = 0, part = 0;
+    size_t done = 0, covered = 0;
+    uint64_t end = POOL_FILE_MAX;
     int status = check_access(file, O_WRONLY, "reading", &e);
 
     if (offset >= POOL_FILE_MAX)
         size = 0;
     else if (size > POOL_FILE_MAX - offset)
         size = (size_t)(POOL_FILE_MAX - offset);
-    while (status == DELTAFS_OK && done < size && part == covered) {
-        status = read_some(file, offset + done, (uint8_t *)bytes + done, size - done, &covered, &part, &e);
-        done += status == DELTAFS_OK ? part : 0;
+    while (status == DELTAFS_OK && done < size && offset + done < end) {
+        status = read_some(file, offset + done, (uint8_t *)bytes + done, size - done, &covered, &end, &e);
+        done += status == DELTAFS_OK ? covered : 0;
     }
     if (status == DELTAFS_OK)
-        *got = done;
+        *got = offset + done <= end ? done : end > offset ? (size_t)(end - offset) : 0;
     return error_of_thread(status, &e);
 }
 

@@ -18,6 +18,9 @@ on h1 "$lost" "$point" write 20 || fail "write"
 kill -KILL "$(server_on h2)"
 reads h1 5
 read_is h1 "$some"'.*server 1 on node h2: does not answer'
+expect 3 "$deltafs" pool drain "$point" "$work/some"
+says 'server 1 on node h2: does not answer'
+[ -n "$(find "$work/some" -size 640000c)" ] || fail "what is on h1 is not drained: $(cat "$work/err")"
 expect 3 on h2 "$deltafs" pool status "$point"
 grep -q 'no server of the pool answers on this node (h2)' "$work/err" || fail "the message on h2"
 expect 3 "$deltafs" pool stop "$point"
