@@ -20,14 +20,16 @@ static int pool_move(struct vfd_file *f, int is_write, size_t n, const struct de
     uint8_t *place = bytes;
     int status = DELTAFS_OK;
 
+    if (is_write)
+        return pool_result(f->calls, f->path, VFD_CANNOT_WRITE,
+                           deltafs_pool_file_write_list(f->pooled, n, piece, bytes));
     for (size_t i = 0; i < n && status == DELTAFS_OK; i++) {
-        size_t size = (size_t)piece[i].size, got = size;
-        status = is_write ? deltafs_pool_file_write(f->pooled, piece[i].offset, place, size)
-                          : deltafs_pool_file_read(f->pooled, piece[i].offset, place, size, &got);
+        size_t size = (size_t)piece[i].size, got = 0;
+        status = deltafs_pool_file_read(f->pooled, piece[i].offset, place, size, &got);
         memset(place + got, 0, size - got);
         place += size;
     }
-    return pool_result(f->calls, f->path, is_write ? VFD_CANNOT_WRITE : VFD_CANNOT_READ, status);
+    return pool_result(f->calls, f->path, VFD_CANNOT_READ, status);
 }
 
 static int pool_size(struct vfd_file *f, uint64_t *out)

@@ -103,6 +103,12 @@ DELTAFS_API const char *deltafs_strerror(int status);
 /* The version of the library, such as "0.2.0", which may differ from the header's. Thread-safe. */
 DELTAFS_API const char *deltafs_version(void);
 
+/* `size` bytes of a file (deltafs_logical.h, deltafs_pool.h) from `offset` on. */
+struct deltafs_extent {
+    uint64_t offset;
+    uint64_t size;
+};
+
 /* ---- Options: see deltafs(7), or `deltafs help options` ---- */
 
 typedef struct deltafs_options deltafs_options;

@@ -38,12 +38,6 @@ extern "C" {
 
 typedef struct deltafs_logical deltafs_logical;
 
-/* `size` bytes of a logical file from `offset` on. */
-struct deltafs_extent {
-    uint64_t offset;
-    uint64_t size;
-};
-
 /* Open a logical file from this process alone. `flags` is O_RDONLY, O_WRONLY or O_RDWR, with O_CREAT, O_EXCL and
  * O_TRUNC as in open(2). `options` may be NULL. Other processes may have the file open, also for writing.
  * DELTAFS_ERR_NOT_FOUND, DELTAFS_ERR_EXISTS (with O_EXCL), DELTAFS_ERR_NOT_DELTAFS (something else is at `path`),

@@ -190,6 +190,11 @@ DELTAFS_API int deltafs_pool_file_read(deltafs_pool_file *file, uint64_t offset,
  * writing. After another error a part may have been written. */
 DELTAFS_API int deltafs_pool_file_write(deltafs_pool_file *file, uint64_t offset, const void *bytes, size_t size);
 
+/* Write `n` extents, whose bytes follow one another in `bytes`. One call costs less than many. The errors are those of
+ * a write; DELTAFS_ERR_INVALID also with O_APPEND. */
+DELTAFS_API int deltafs_pool_file_write_list(deltafs_pool_file *file, size_t n, const struct deltafs_extent *extent,
+                                             const void *bytes);
+
 /* Write all `size` bytes at the end; *offset gets where they are. Several processes can append at once: each writes to
  * its own place. If one of them fails or is killed, this place may be zero. The errors are those of a write. */
 DELTAFS_API int deltafs_pool_file_append(deltafs_pool_file *file, const void *bytes, size_t size, uint64_t *offset);

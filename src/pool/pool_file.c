@@ -226,15 +226,16 @@ int deltafs_pool_truncate(deltafs_pool *pool, const char *path, uint64_t size)
 
 #define PIECES (POOL_SLOTS - 1) /* of one round; one call more is about the size */
 
-/* Calls for the first pieces of a range, each within a chunk; returns their number, and *covered gets their bytes. */
+/* Calls for the first pieces of a range, at most `room`, each within a chunk; returns their number, and *covered gets
+ * their bytes. */
 static size_t pieces_make(const struct deltafs_pool_file *f, enum pool_op op, uint64_t offset, size_t size,
-                          struct pool_call calls[PIECES], size_t *covered)
+                          struct pool_call *calls, size_t room, size_t *covered)
 {
     const struct pool_link *l = &f->pool->link;
     size_t n;
 
     *covered = 0;
-    for (n = 0; n < PIECES && *covered < size; n++) {
+    for (n = 0; n < room && *covered < size; n++) {
         uint64_t at = offset + *covered;
         uint32_t server = pool_chunk_owner(f->id, at / POOL_CHUNK, l->servers);
         size_t most = pool_link_is_near(l, server) ? POOL_SLOT_BYTES : POOL_REMOTE_BYTES,
@@ -285,7 +286,7 @@ static int read_some(struct deltafs_pool_file *f, uint64_t offset, uint8_t *out,
                      uint64_t *end, struct error *e)
 {
     struct pool_call calls[POOL_SLOTS];
-    size_t n = pieces_make(f, POOL_READ, offset, read_most(f, offset, size), calls, covered), place = 0;
+    size_t n = pieces_make(f, POOL_READ, offset, read_most(f, offset, size), calls, PIECES, covered), place = 0;
     /* The server of the attributes says the size. */
     int is_asked = n > 1 || !(calls[0].request.flags & POOL_HAS_INODE);
 
@@ -335,22 +336,69 @@ static void write_undo(struct deltafs_pool_file *f, struct pool_call *calls, siz
     pool_link_calls(&f->pool->link, calls, n, error_ignored());
 }
 
-/* Write pieces of the range. */
-static int write_some(struct deltafs_pool_file *f, uint64_t offset, const uint8_t *bytes, size_t size, size_t *covered,
-                      struct error *e)
+/* What is left to write: `n` extents, without the first bytes of the first one. */
+struct to_write {
+    const struct deltafs_extent *extent;
+    size_t n;
+    uint64_t done;
+    const uint8_t *bytes;
+};
+
+/* Calls for some of it; *end gets where the file has to end, or 0 if a server does that with what it writes. */
+static size_t write_make(const struct deltafs_pool_file *f, struct to_write *w, struct pool_call calls[PIECES],
+                         uint64_t *end)
+{
+    int is_set = 1;
+    size_t n = 0, covered;
+
+    *end = 0;
+    while (n < PIECES && w->n > 0) {
+        uint64_t at = w->extent->offset + w->done;
+        size_t k = pieces_make(f, POOL_WRITE, at, (size_t)(w->extent->size - w->done), calls + n, PIECES - n, &covered);
+        for (size_t last = n + k; n < last; w->bytes += calls[n++].request.bytes)
+            calls[n].in = w->bytes;
+        if (covered > 0 && at + covered > *end) {
+            *end = at + covered;
+            is_set = (calls[n - 1].request.flags & POOL_HAS_INODE) != 0;
+        }
+        w->done += covered;
+        if (w->done == w->extent->size) {
+            w->extent++;
+            w->n--;
+            w->done = 0;
+        }
+    }
+    *end = is_set ? 0 : *end;
+    return n;
+}
+
+static int write_some(struct deltafs_pool_file *f, struct to_write *w, struct error *e)
 {
     struct pool_call calls[POOL_SLOTS];
-    size_t n = pieces_make(f, POOL_WRITE, offset, size, calls, covered), all = n;
+    uint64_t end;
+    size_t n = write_make(f, w, calls, &end), all = n;
 
-    for (size_t i = 0; i < n; bytes += calls[i++].request.bytes)
-        calls[i].in = bytes;
-    if (!(calls[n - 1].request.flags & POOL_HAS_INODE)) {
+    if (end > 0) {
         calls[all] = pool_call_id(POOL_GROW, f->id);
-        calls[all++].request.size = offset + *covered;
+        calls[all++].request.size = end;
     }
-    int status = pieces_do(f, calls, all, e);
+    int status = all > 0 ? pieces_do(f, calls, all, e) : DELTAFS_OK;
     if (status == DELTAFS_ERR_NOT_FOUND)
         write_undo(f, calls, n);
+    return status;
+}
+
+static int write_all(struct deltafs_pool_file *f, size_t n, const struct deltafs_extent *extent, const void *bytes,
+                     struct error *e)
+{
+    struct to_write w = {.extent = extent, .n = n, .bytes = bytes};
+    int status = DELTAFS_OK;
+
+    for (size_t i = 0; i < n && status == DELTAFS_OK; i++)
+        if (extent[i].offset > POOL_FILE_MAX || extent[i].size > POOL_FILE_MAX - extent[i].offset)
+            status = pool_refuse(DELTAFS_ERR_TOO_LARGE, f->name, e);
+    while (status == DELTAFS_OK && w.n > 0)
+        status = write_some(f, &w, e);
     return status;
 }
 
@@ -359,7 +407,6 @@ static int file_write(struct deltafs_pool_file *f, uint64_t *offset, const uint8
                       struct error *e)
 {
     struct pool_call c = pool_call_id(POOL_APPEND, f->id);
-    size_t done = 0, covered;
     int status = check_access(f, O_RDONLY, "writing", e);
 
     c.request.size = size;
@@ -367,13 +414,7 @@ static int file_write(struct deltafs_pool_file *f, uint64_t *offset, const uint8
         status = pool_ask(f->pool, &c, f->name, e);
     if (status == DELTAFS_OK && is_appended)
         *offset = c.answer.value;
-    if (status == DELTAFS_OK && (*offset > POOL_FILE_MAX || size > POOL_FILE_MAX - *offset))
-        status = pool_refuse(DELTAFS_ERR_TOO_LARGE, f->name, e);
-    while (status == DELTAFS_OK && done < size) {
-        status = write_some(f, *offset + done, bytes + done, size - done, &covered, e);
-        done += covered;
-    }
-    return status;
+    return status == DELTAFS_OK ? write_all(f, 1, &(struct deltafs_extent){*offset, size}, bytes, e) : status;
 }
 
 int deltafs_pool_file_write(deltafs_pool_file *file, uint64_t offset, const void *bytes, size_t size)
@@ -381,6 +422,17 @@ int deltafs_pool_file_write(deltafs_pool_file *file, uint64_t offset, const void
     struct error e = {.status = DELTAFS_OK};
 
     return error_of_thread(file_write(file, &offset, bytes, size, file->flags & O_APPEND, &e), &e);
+}
+
+int deltafs_pool_file_write_list(deltafs_pool_file *file, size_t n, const struct deltafs_extent *extent,
+                                 const void *bytes)
+{
+    struct error e = {.status = DELTAFS_OK};
+    int status = check_access(file, O_RDONLY, "writing", &e);
+
+    if (status == DELTAFS_OK && file->flags & O_APPEND)
+        status = error_set(&e, DELTAFS_ERR_INVALID, "%s: is open for appending", file->name);
+    return error_of_thread(status == DELTAFS_OK ? write_all(file, n, extent, bytes, &e) : status, &e);
 }
 
 int deltafs_pool_file_append(deltafs_pool_file *file, const void *bytes, size_t size, uint64_t *offset)

@@ -49,6 +49,37 @@ static void finds(const char *point, const char *folder)
     REQUIRE(deltafs_pool_open_path(path, &pool, inside) == DELTAFS_ERR_NOT_FOUND);
 }
 
+/* Extents in any order, also empty ones and some of several chunks, by one call. */
+static void lists(const char *point)
+{
+    static const struct deltafs_extent list[] = {{2000000, 700000}, {0, 0}, {10, 5}, {1300000, 100000}, {15, 1}};
+    char path[4200], inside[DELTAFS_POOL_PATH_ROOM], *at = mine;
+    static char got[700000];
+    struct deltafs_pool_stat s = {.struct_size = sizeof s};
+    deltafs_pool *pool;
+    deltafs_pool_file *f;
+    size_t n;
+
+    snprintf(path, sizeof path, "%s/list.%d", point, rank);
+    REQUIRE(deltafs_pool_open_path(path, &pool, inside) == DELTAFS_OK);
+    REQUIRE(deltafs_pool_file_open(pool, inside, O_RDWR | O_CREAT, 0666, &f) == DELTAFS_OK);
+    for (size_t i = 0; i < sizeof mine; i++)
+        mine[i] = (char)(i * 7 + i / 1000);
+    REQUIRE(deltafs_pool_file_write_list(f, 5, list, mine) == DELTAFS_OK);
+    REQUIRE(deltafs_pool_file_stat(f, &s) == DELTAFS_OK && s.size == 2700000);
+    for (int i = 0; i < 5; at += list[i++].size) {
+        REQUIRE(deltafs_pool_file_read(f, list[i].offset, got, list[i].size, &n) == DELTAFS_OK && n == list[i].size);
+        REQUIRE(memcmp(got, at, n) == 0);
+    }
+    REQUIRE(deltafs_pool_file_write_list(f, 1, &(struct deltafs_extent){UINT64_MAX, 1}, mine) == DELTAFS_ERR_TOO_LARGE);
+    deltafs_pool_file_close(f);
+    REQUIRE(deltafs_pool_file_open(pool, inside, O_WRONLY | O_APPEND, 0, &f) == DELTAFS_OK);
+    REQUIRE(deltafs_pool_file_write_list(f, 5, list, mine) == DELTAFS_ERR_INVALID);
+    deltafs_pool_file_close(f);
+    REQUIRE(deltafs_pool_unlink(pool, inside) == DELTAFS_OK);
+    deltafs_pool_close(pool);
+}
+
 static int opened(const char *path, int flags, deltafs_mpi_file **out)
 {
     return deltafs_mpi_file_open(MPI_COMM_WORLD, rank == 0 ? path : "elsewhere", rank == 0 ? flags : O_RDONLY, NULL,
@@ -163,6 +194,7 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (argc == 3) {
         finds(argv[1], argv[2]);
+        lists(argv[1]);
         in_pool(argv[1]);
         elsewhere(argv[2]);
     } else {

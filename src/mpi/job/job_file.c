@@ -171,13 +171,9 @@ int deltafs_mpi_file_is_pooled(const deltafs_mpi_file *file)
 int deltafs_mpi_file_write_list(deltafs_mpi_file *file, size_t n, const struct deltafs_extent *extent,
                                 const void *bytes)
 {
-    const uint8_t *at = bytes;
-    int status = DELTAFS_OK;
-
     if (file->logical)
         return deltafs_logical_write_list(file->logical, n, extent, bytes);
-    for (size_t i = 0; i < n && status == DELTAFS_OK; at += extent[i++].size)
-        status = deltafs_pool_file_write(file->file, extent[i].offset, at, (size_t)extent[i].size);
+    int status = deltafs_pool_file_write_list(file->file, n, extent, bytes);
     return pool_result(file->job->path, status, deltafs_private_thread_error());
 }
 
