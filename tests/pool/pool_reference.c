@@ -217,7 +217,8 @@ int expect_file(struct inode **f, const struct operation *o, struct result *r)
         return DELTAFS_ERR_NOT_FOUND;
     if (o->kind == WRITE) {
         memset(inode->bytes + o->offset, o->fill, o->size);
-        inode->size = end > inode->size ? end : inode->size;
+        if (o->size > 0 && end > inode->size) /* no bytes do not change the size */
+            inode->size = end;
     } else if (o->kind == READ) {
         r->value = inode->size <= o->offset ? 0 : end < inode->size ? o->size : inode->size - o->offset;
         r->hash = hash_bytes(inode->bytes + o->offset, r->value);
