@@ -177,10 +177,10 @@ int main(int argc, char **argv)
     deltafs_pool *pool = NULL;
     int failed = 0;
 
+    if (argc == 4 && strcmp(argv[2], "grow") == 0)
+        return grow(argv[1]) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
     if (argc < 4 || deltafs_pool_open(argv[1], &pool) != DELTAFS_OK)
         return EXIT_FAILURE;
-    if (strcmp(argv[2], "grow") == 0)
-        return grow(argv[1]) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
     for (int i = 0; i < atoi(argv[3]) && !failed; i++) {
         int answer = run(argv[1], argv[2], (unsigned)i);
         failed = answer < 0 || check(pool, i + 1000 * argv[2][0]) != 0;
