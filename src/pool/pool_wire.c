@@ -7,7 +7,7 @@
 #include "base/thread.h"
 #include "pool/pool_wire.h"
 
-#define SPIN  6000  /* nanoseconds that a client waits without sleeping */
+#define SPIN  50000 /* nanoseconds that a client waits without sleeping: longer than it takes to wake a server */
 #define VAIN  30    /* waits that sleep at once, after one that has spun in vain: processors are scarce */
 #define SLEEP 100   /* milliseconds; then it looks whether the server is still there */
 #define HELLO 10000 /* milliseconds for the first message */

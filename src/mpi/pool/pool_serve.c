@@ -2,6 +2,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <unistd.h>
 #include <deltafs/deltafs_mpi.h>
@@ -17,13 +18,12 @@
 #define LONG_IDLE 1000000000 /* nanoseconds without work after which it sleeps longer, */
 #define LONG_NAP  2000000    /* to take no more than a hundredth of a processor */
 #define ALONE_NAP 100000000  /* the same without other servers: clients wake it */
-#define VAIN                                                                                                           \
-    100 /* rounds of work after which a server that has spun in vain spins again, and does not sleep at once           \
-         */
-#define NAP_MIN 20000   /* nanoseconds */
-#define ROUNDS  8       /* looks at MPI after work and sleep: a message takes some until it is there */
-#define LOOK    1000000 /* how often a busy server lets clients in, and one looks for messages that expects none */
-#define END_MAX (UINT64_C(10) * 1000000000) /* how long it waits for the others' end */
+#define VAIN      100        /* rounds of work after which a server that has spun in vain spins as long again */
+#define VAIN_SPIN 10000      /* nanoseconds that it spins meanwhile: about as long as it takes to sleep and be woken */
+#define NAP_MIN   20000      /* nanoseconds */
+#define ROUNDS    8          /* looks at MPI after work and sleep: a message takes some until it is there */
+#define LOOK      1000000    /* how often a busy server lets clients in, and one looks for messages that expects none */
+#define END_MAX   (UINT64_C(10) * 1000000000) /* how long it waits for the others' end */
 
 struct pool_server {
     struct rank_group group;
@@ -40,7 +40,7 @@ struct pool_server {
     int has_ended;   /* all others are ending, too */
     int is_published;
     int is_alone;  /* all servers are on this node, where clients ask each directly */
-    unsigned vain; /* rounds of work before it spins again */
+    unsigned vain; /* rounds of work before it spins for long again */
 };
 
 static void server_wait(void *arg)
@@ -165,7 +165,7 @@ static uint32_t nap(const struct pool_server *v, uint64_t idle)
     int is_long = v->is_alone || idle > LONG_IDLE;
     uint64_t most = v->ending ? NAP : v->service.servers == 1 ? ALONE_NAP : is_long ? LONG_NAP : NAP;
 
-    if (idle < SPIN && v->vain == 0)
+    if (idle < (v->vain == 0 ? SPIN : VAIN_SPIN))
         return 0;
     if (v->is_alone || idle / 8 > most)
         return (uint32_t)most;
@@ -175,7 +175,9 @@ static uint32_t nap(const struct pool_server *v, uint64_t idle)
 static int server_loop(struct pool_server *v, struct error *e)
 {
     uint64_t now = thread_clock(), worked = now, looked = 0, polled = 0;
-    int rounds = ROUNDS, status = DELTAFS_OK;
+    int rounds = ROUNDS, slack = prctl(PR_GET_TIMERSLACK), status = DELTAFS_OK;
+
+    prctl(PR_SET_TIMERSLACK, 1); /* naps are as short as they should be, not 50 us longer */
 
     while (status == DELTAFS_OK && !server_is_done(v)) {
         int has_worked = serve_clients(v), has_moved = 0;
@@ -200,6 +202,7 @@ static int server_loop(struct pool_server *v, struct error *e)
             rounds = sleep > 0 ? ROUNDS : rounds;
         }
     }
+    prctl(PR_SET_TIMERSLACK, slack);
     return status;
 }
 
