@@ -4,35 +4,12 @@
 . "$top_srcdir/tests/support/lib.sh"
 . "$top_srcdir/tests/support/cli_lib.sh"
 . "$top_srcdir/tests/support/mpi_lib.sh"
+. "$top_srcdir/tests/mpi/hosts_lib.sh"
 
-is_mpich || skip "only MPICH's launcher is known here"
 need_python
-launcher=$top_srcdir/tests/mpi/host_launcher.sh
+[ -n "${GLUSTER:-}" ] || rest_on_h1 "$top_srcdir/scripts/on-gluster" --hosts --dir "$work/gluster"
 
-# From here on it runs on the first of the hosts.
-if [ -z "${GLUSTER:-}" ]; then
-    "$top_srcdir/scripts/on-gluster" --hosts --dir "$work/gluster" sh "$0" 2>"$work/err"
-    code=$?
-    [ $code -ne 77 ] || skip "$(cat "$work/err")"
-    cat "$work/err" >&2
-    exit $code
-fi
-
-finalize=$(pwd)/.libs/libmpich_finalize.so
-[ -e "$finalize" ] || fail "no $finalize"
-export ASAN_OPTIONS="verify_asan_link_order=0:$ASAN_OPTIONS"
-one_host=$MPIEXEC
-two_hosts="$MPIEXEC -launcher ssh -launcher-exec $launcher -hosts h1,h2 -ppn 2 \
-    -genv UCX_NET_DEVICES eth0 -genv LD_PRELOAD $finalize"
-
-# on HOST COMMAND...: there, and in no folder in particular.
-deltafs=$(realpath "$deltafs")
-deltafs_mpi=$(realpath "$deltafs_mpi")
-on() {
-    sh "$launcher" "$@"
-}
-
-MPIEXEC=$two_hosts
+launch h1,h2 2
 data=$GLUSTER/data
 fresh
 check 4 ./test_mpi_shuffle "$data" 0 2

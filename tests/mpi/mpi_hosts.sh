@@ -3,8 +3,8 @@
 . "$top_srcdir/tests/support/lib.sh"
 . "$top_srcdir/tests/support/cli_lib.sh"
 . "$top_srcdir/tests/support/mpi_lib.sh"
+. "$top_srcdir/tests/mpi/hosts_lib.sh"
 
-is_mpich || skip "only MPICH's launcher is known here"
 sh "$top_srcdir/tests/mpi/two_hosts.sh" "$work" true 2>"$work/err"
 case $? in
 0) ;;
@@ -15,17 +15,9 @@ case $? in
     ;;
 esac
 
-# mpich_finalize.c says why it must be loaded. It comes before the sanitizers, but has nothing that they would replace.
-finalize=$(pwd)/.libs/libmpich_finalize.so
-[ -e "$finalize" ] || fail "no $finalize"
-export ASAN_OPTIONS="verify_asan_link_order=0:$ASAN_OPTIONS"
-
-# UCX looks for ways to the other host, and finds TCP over eth0: it can tell that memory there is out of reach. Only
-# InfiniBand, if the machine has it, might be seen from both, were it not for UCX_NET_DEVICES.
-one_host=$MPIEXEC
-two_hosts="sh $top_srcdir/tests/mpi/two_hosts.sh $work $MPIEXEC -launcher ssh \
-    -launcher-exec $top_srcdir/tests/mpi/host_launcher.sh -hosts h1,h2 -ppn 2 \
-    -genv UCX_NET_DEVICES eth0 -genv LD_PRELOAD $finalize"
+# The hosts are there as long as a job.
+launch h1,h2 2
+two_hosts="sh $top_srcdir/tests/mpi/two_hosts.sh $work $MPIEXEC"
 
 # sent AT-LEAST: fails unless that many bytes have gone through the network in the last job.
 sent() {

@@ -7,35 +7,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <deltafs/deltafs_pool.h>
+#include "tests/pool/pool_help.h"
 
 #define FILES 20
 
 static deltafs_pool *pool;
 static char bytes[1 << 20];
-
-static void must(int status)
-{
-    if (status == DELTAFS_OK)
-        return;
-    fprintf(stderr, "%s\n", deltafs_errmsg(NULL));
-    exit(1);
-}
-
-/* Requests that servers have answered, without those of this function. */
-static uint64_t requests(void)
-{
-    static uint64_t own;
-    uint64_t all = 0;
-
-    for (uint32_t i = 0; i < deltafs_pool_servers(pool); i++) {
-        struct deltafs_pool_status s = {.struct_size = sizeof s};
-        must(deltafs_pool_status(pool, i, &s));
-        all += s.operations;
-        own++;
-    }
-    return all - own;
-}
 
 static void create(deltafs_pool_file **f, const char *path)
 {
@@ -96,9 +73,9 @@ static void count(const char *name, void (*run)(deltafs_pool_file **f, const cha
     for (int i = 0; i < FILES; i++) {
         char path[32];
         snprintf(path, sizeof path, "/d/%s.%d", prefix, i);
-        uint64_t before = requests();
+        uint64_t before = used_of(pool).requests;
         run(&f[i], path);
-        uint64_t n = requests() - before;
+        uint64_t n = used_of(pool).requests - before;
         most = n > most ? n : most;
     }
     printf("\"%s\": %" PRIu64 "%s", name, most, run == list ? "}\n" : ", ");

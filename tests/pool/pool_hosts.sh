@@ -8,7 +8,7 @@ mpiio=${lost%/*}/pool_mpiio
 
 # step HOSTS RANKS COMMAND...: a job on these hosts, with the pool.
 step() {
-    launch "$1"
+    launch "$1" 1
     ranks=$2
     shift 2
     mpi "$ranks" "$deltafs" run --pool "$point" -- "$@" 2>"$work/err" || fail "$*: $(cat "$work/err")"
@@ -37,7 +37,7 @@ for rank in 0 1 2 3; do
 done
 
 # By both hosts, and into a namespace.
-launch h1,h2
+launch h1,h2 1
 expect 0 mpi 2 "$deltafs_mpi" pool drain -q "$point" "$work/both"
 diff -r all both || fail "what both hosts drained differs"
 "$deltafs" ns create n || fail "create"

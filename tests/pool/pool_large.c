@@ -5,42 +5,15 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <deltafs/deltafs_pool.h>
+#include "tests/pool/pool_help.h"
 
 #define CHUNK (UINT64_C(512) << 10)
-
-static deltafs_pool *pool;
-
-static void must(int status)
-{
-    if (status == DELTAFS_OK)
-        return;
-    fprintf(stderr, "%s\n", deltafs_errmsg(NULL));
-    exit(1);
-}
-
-/* Bytes of files, and requests, without those of this function. */
-static uint64_t stored(uint64_t *requests)
-{
-    static uint64_t own;
-    uint64_t bytes = 0;
-
-    *requests = 0;
-    for (uint32_t i = 0; i < deltafs_pool_servers(pool); i++) {
-        struct deltafs_pool_status s = {.struct_size = sizeof s};
-        must(deltafs_pool_status(pool, i, &s));
-        bytes += s.bytes;
-        *requests += s.operations;
-        own++;
-    }
-    *requests -= own;
-    return bytes;
-}
 
 int main(int argc, char **argv)
 {
     deltafs_pool_file *f = NULL;
-    uint64_t before, after;
+    deltafs_pool *pool = NULL;
+    struct used left, before, after;
 
     if (argc != 4)
         return 2;
@@ -50,14 +23,15 @@ int main(int argc, char **argv)
     for (uint64_t i = 0; i < chunks; i++)
         must(deltafs_pool_file_write(f, i * CHUNK, "x", 1));
     must(deltafs_pool_file_truncate(f, CHUNK));
-    uint64_t left = stored(&before);
+    left = used_of(pool);
     for (uint64_t i = 0; i < chunks; i++)
         must(deltafs_pool_file_write(f, i * CHUNK, "x", 1));
     deltafs_pool_file_close(f);
-    stored(&before);
+    before = used_of(pool);
     must(deltafs_pool_unlink(pool, "/large"));
-    uint64_t none = stored(&after);
+    after = used_of(pool);
+    uint64_t requests = after.requests - before.requests;
     deltafs_pool_close(pool);
-    printf("%" PRIu64 " and %" PRIu64 " bytes, %" PRIu64 " requests\n", left, none, after - before);
-    return left == 4096 && none == 0 && after - before <= most ? 0 : 1;
+    printf("%" PRIu64 " and %" PRIu64 " bytes, %" PRIu64 " requests\n", left.bytes, after.bytes, requests);
+    return left.bytes == 4096 && after.bytes == 0 && requests <= most ? 0 : 1;
 }

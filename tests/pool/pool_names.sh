@@ -7,10 +7,7 @@ p() { mounted "pool=$point=$point" timeout 60 "$@"; }
 
 [ -n "${PYTHON3:-}" ] || skip "no Python"
 
-cat >"$work/folders.py" <<'END'
-import errno, os, stat, subprocess, sys
-d = sys.argv[1]
-
+cat >"$work/files.py" <<'END'
 def fails(number, fn, *arguments):
     try:
         fn(*arguments)
@@ -26,6 +23,12 @@ def write(path, text):
 def read(path):
     with open(path) as f:
         return f.read()
+END
+
+cat >"$work/folders.py" <<'END'
+import errno, os, stat, subprocess, sys
+from files import fails, read, write
+d = sys.argv[1]
 
 os.chdir(d)
 os.makedirs("step.tmp/a/b/c")
@@ -80,23 +83,8 @@ END
 
 cat >"$work/links.py" <<'END'
 import errno, os, stat, sys
+from files import fails, read, write
 d, outside = sys.argv[1:]
-
-def fails(number, fn, *arguments):
-    try:
-        fn(*arguments)
-    except OSError as e:
-        assert e.errno == number, (e, fn, arguments)
-    else:
-        assert 0, (fn, arguments)
-
-def write(path, text):
-    with open(path, "w") as f:
-        f.write(text)
-
-def read(path):
-    with open(path) as f:
-        return f.read()
 
 os.chdir(d)
 os.makedirs("a/b"); write("a/b/f", "text")

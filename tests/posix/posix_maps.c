@@ -4,6 +4,8 @@
  *     posix_maps FOLDER PART
  *
  * PART is maps, forks, appends, zeros, beside, resizes, or closes, which closes all descriptors. */
+#include "tests/posix/say.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,15 +17,6 @@
 #include <unistd.h>
 
 #define PAGE ((size_t)sysconf(_SC_PAGESIZE))
-
-static void check(const char *what, long long result)
-{
-    if (result >= 0)
-        return;
-    fprintf(stderr, "%s: %s\n", what, strerror(errno));
-    exit(1);
-}
-#define CHECK(call) check(#call, (long long)(call))
 
 /* Bytes of a file; a zero is a dot. */
 static void show(const char *what, const char *path)

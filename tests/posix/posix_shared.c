@@ -4,6 +4,8 @@
  *     posix_shared FILE
  *
  * FILE exists. It gets other bytes. */
+#include "tests/posix/say.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,15 +17,6 @@
 #include <unistd.h>
 
 #define SIZE 5000
-
-static void check(const char *what, long long result)
-{
-    if (result >= 0)
-        return;
-    fprintf(stderr, "%s: %s\n", what, strerror(errno));
-    exit(1);
-}
-#define CHECK(call) check(#call, (long long)(call))
 
 static const char *file;
 

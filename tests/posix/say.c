@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,6 +13,14 @@ void say(const char *label, long long n)
         printf("%s: %lld, %s\n", label, n, strerror(errno));
     else
         printf("%s: %lld\n", label, n);
+}
+
+void check(const char *what, long long result)
+{
+    if (result >= 0)
+        return;
+    fprintf(stderr, "%s: %s\n", what, strerror(errno));
+    exit(1);
 }
 
 void make_file(const char *path, const char *text)
