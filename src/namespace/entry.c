@@ -67,20 +67,17 @@ size_t entry_encode(const struct entry *entry, uint8_t *out)
 static int decode_attributes(const uint8_t *p, const uint8_t *end, struct entry *out)
 {
     struct inode *i = &out->inode;
-    uint64_t field[5]; /* uid, gid, mtime, atime, size */
+    uint64_t uid, gid, mtime, atime;
 
-    for (size_t k = 0; k < 5; k++) {
-        p = get_varint(p, end, &field[k]);
-        if (!p)
-            return -1;
-    }
-    i->uid = (uint32_t)field[0];
-    i->gid = (uint32_t)field[1];
-    i->mtime = (int64_t)(i->stamp + (field[2] >> 1 ^ (0 - (field[2] & 1))));
-    i->atime = (int64_t)(i->stamp + (field[3] >> 1 ^ (0 - (field[3] & 1))));
-    i->size = field[4];
+    if (!(p = get_varint(p, end, &uid)) || !(p = get_varint(p, end, &gid)) || !(p = get_varint(p, end, &mtime)) ||
+        !(p = get_varint(p, end, &atime)) || !(p = get_varint(p, end, &i->size)))
+        return -1;
+    i->uid = (uint32_t)uid;
+    i->gid = (uint32_t)gid;
+    i->mtime = (int64_t)(i->stamp + (mtime >> 1 ^ (0 - (mtime & 1))));
+    i->atime = (int64_t)(i->stamp + (atime >> 1 ^ (0 - (atime & 1))));
     size_t left = (size_t)(end - p);
-    if (field[0] > UINT32_MAX || field[1] > UINT32_MAX || (i->type == ENTRY_FOLDER && i->size > 0))
+    if (uid > UINT32_MAX || gid > UINT32_MAX || (i->type == ENTRY_FOLDER && i->size > 0))
         return -1;
     if (i->type == ENTRY_FILE && i->size > 0) {
         if (left != 16 || i->size > FILE_MAX)
