@@ -212,6 +212,10 @@ static int ordered_advance(struct ordered *o, struct error *e)
     stream_advance(s);
     if (s->at == s->count)
         status = stream_fill(s, ordered_share(o), e);
+    if (o->heap_count == 1 && s->count > 0) { /* the usual case where all was compacted */
+        o->heap[0].key = stream_record(s)->key;
+        return status;
+    }
     struct heap_item next = {s->count > 0 ? stream_record(s)->key : 0, o->heap[0].stream};
     if (s->count == 0)
         next = o->heap[--o->heap_count];
