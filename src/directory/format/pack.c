@@ -147,19 +147,34 @@ static const uint8_t *pack_copy_place(const uint8_t *p, const uint8_t *end, uint
     return p + bytes;
 }
 
+/* PACK_STEP bytes, which may overlap: all are loaded before any is stored. */
+static inline void pack_step(uint8_t *out, const uint8_t *from)
+{
+    uint8_t bytes[PACK_STEP];
+
+    memcpy(bytes, from, sizeof bytes);
+    memcpy(out, bytes, sizeof bytes);
+}
+
 /* n bytes, at most PACK_COPY_MAX, from `back` before; `room` can be written. */
 static inline void pack_repeat(uint8_t *out, size_t back, size_t n, size_t room)
 {
     const uint8_t *from = out - back;
 
-    if (back >= PACK_STEP && room >= PACK_COPY_MAX)
-        for (size_t i = 0; i < n; i += PACK_STEP)
-            memcpy(out + i, from + i, PACK_STEP);
-    else if (back == 1)
+    if (back == 1) {
         memset(out, *from, n);
-    else
+        return;
+    }
+    if (room < n + PACK_STEP) {
         for (size_t i = 0; i < n; i++)
             out[i] = from[i];
+        return;
+    }
+    /* What is repeated becomes twice as long each time. */
+    for (; back < PACK_STEP && back < n; out += back, n -= back, back *= 2)
+        pack_step(out, from);
+    for (size_t i = 0; i < n; i += PACK_STEP)
+        pack_step(out + i, from + i);
 }
 
 /* Literals of at most PACK_STEP bytes and copies, as long as there is so much room on both sides that nothing needs to
@@ -193,10 +208,10 @@ static const uint8_t *pack_decompress_short(const uint8_t *in, const uint8_t *en
         }
         if (back - 1 >= (size_t)(out - start))
             return NULL;
-        if (back >= PACK_STEP && n <= PACK_STEP)
-            memcpy(out, out - back, PACK_STEP);
+        if (n <= PACK_STEP && back >= n)
+            pack_step(out, out - back);
         else
-            pack_repeat(out, back, n, PACK_COPY_MAX);
+            pack_repeat(out, back, n, (size_t)(stop - out));
         out += n;
     }
     *written = out;

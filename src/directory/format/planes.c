@@ -59,12 +59,13 @@ void planes_get(const uint8_t *planes, size_t n, size_t size, size_t i, uint8_t 
 {
     size_t length = (n + 7) / 8;
     const uint8_t *p = planes + i / 8;
-    unsigned shift = (unsigned)(i % 8);
+    unsigned shift = (unsigned)(i % 8), mask = 1u << shift;
 
     for (size_t k = 0; k < size; k++) {
         unsigned byte = 0;
+#pragma GCC unroll 8
         for (unsigned bit = 0; bit < 8; bit++, p += length)
-            byte = byte << 1 | (*p >> shift & 1);
-        value[k] = (uint8_t)byte;
+            byte = byte << 1 | (*p & mask); /* each where it is, and then all at once */
+        value[k] = (uint8_t)(byte >> shift);
     }
 }
