@@ -337,26 +337,56 @@ int leaf_load(struct leaf *leaf, const char *path, uint64_t offset, struct error
     return p == end ? DELTAFS_OK : error_damaged(e, path, offset, "the leaf's run table is malformed");
 }
 
+/* The byte behind `n` varints, each of which ends with a byte below 128, or NULL. */
+static const uint8_t *leaf_skip_varints(const uint8_t *p, const uint8_t *end, uint64_t n)
+{
+    for (; end - p >= 8; p += 8) {
+        uint64_t ends = ~get_u64(p) & UINT64_C(0x8080808080808080),
+                 here = (ends >> 7) * UINT64_C(0x0101010101010101) >> 56;
+        if (here >= n) {
+            for (; n > 1; n--)
+                ends &= ends - 1;
+            return n > 0 ? p + __builtin_ctzll(ends) / 8 + 1 : p;
+        }
+        n -= here;
+    }
+    for (; n > 0; p++) {
+        if (p == end)
+            return NULL;
+        n -= *p < 0x80;
+    }
+    return p;
+}
+
+/* Skip a row and its blocks; the number of its run is added to *run. Returns the byte behind, or NULL. */
+static const uint8_t *leaf_skip_row(const uint8_t *p, const uint8_t *end, uint32_t *run)
+{
+    uint64_t add, blocks;
+
+    p = get_varint(p, end, &add);
+    p = p ? leaf_skip_varints(p, end, 3) : NULL;
+    p = p ? get_varint(p, end, &blocks) : NULL;
+    if (!p || blocks > (uint64_t)(end - p) / 2)
+        return NULL;
+    *run += (uint32_t)add;
+    return leaf_skip_varints(p, end, 2 * blocks);
+}
+
 int leaf_seek(const struct leaf *leaf, uint32_t r, uint32_t k, struct leaf_place *out)
 {
     const uint8_t *p = leaf->table, *end = p + leaf->table_size;
-    struct leaf_run run = {0};
+    struct leaf_run run;
     struct leaf_block block;
+    uint32_t before = 0;
     uint64_t at;
 
     if (r >= leaf->run_count)
         return -1;
-    for (uint32_t i = 0; i <= r; i++) {
-        p = leaf_parse_row(&run, &at, p, end, run.run);
-        if (!p)
-            return -1;
-        /* The blocks of rows before: each two varints, each of which ends with a byte below 128. */
-        for (uint64_t ends = i < r ? 2 * (uint64_t)run.blocks : 0; ends > 0; p++) {
-            if (p == end)
-                return -1;
-            ends -= *p < 0x80;
-        }
-    }
+    for (uint32_t i = 0; i < r && p; i++)
+        p = leaf_skip_row(p, end, &before);
+    p = p ? leaf_parse_row(&run, &at, p, end, before) : NULL;
+    if (!p)
+        return -1;
     uint64_t rest = (uint64_t)run.skip + k;
     for (uint32_t b = 0; b < run.blocks; b++) {
         p = leaf_parse_block(&block, &at, p, end);
@@ -385,16 +415,18 @@ static const char *leaf_check_header(const uint8_t *h, size_t n, const struct le
 }
 
 /* Whether as many of the upper bits are set as there are records, the first and the last where those keys are. */
-static int leaf_upper_is_right(const struct leaf *leaf)
+static LEAF_INLINE int leaf_upper_is_right_by(const struct leaf *leaf, leaf_count_fn count)
 {
     uint64_t set = 0, at = 0;
 
     for (; at + 64 <= leaf->upper_bits; at += 64)
-        set += count_bits(get_u64(leaf->upper + at / 8));
-    set += count_bits(leaf_get_bits(leaf->upper, at, (unsigned)(leaf->upper_bits - at)));
+        set += count(get_u64(leaf->upper + at / 8));
+    set += count(leaf_get_bits(leaf->upper, at, (unsigned)(leaf->upper_bits - at)));
     return set == leaf->count && leaf_get_bits(leaf->upper, 0, 1) == 1 &&
            leaf_get_bits(leaf->upper, leaf->upper_bits - 2, 2) == 1;
 }
+
+LEAF_COUNTING(static, int, leaf_upper_is_right, (const struct leaf *leaf), leaf)
 
 int leaf_is_lost(const uint8_t *bytes, size_t n, uint32_t seed)
 {
@@ -466,11 +498,12 @@ static LEAF_INLINE uint64_t leaf_skip_zeros_by(const struct leaf *leaf, uint64_t
         zeros -= here;
         at += 64;
     }
-    while (zeros > 0 && at < leaf->upper_bits) {
-        zeros -= leaf_get_bits(leaf->upper, at, 1) == 0;
-        at++;
-    }
-    return at;
+    if (zeros == 0)
+        return at;
+    uint64_t clear = ~get_u64(leaf->upper + at / 8); /* what is behind the upper bits is not reached */
+    for (; zeros > 1; zeros--)
+        clear &= clear - 1;
+    return at + (unsigned)__builtin_ctzll(clear) + 1;
 }
 
 LEAF_COUNTING(static, uint64_t, leaf_skip_zeros, (const struct leaf *leaf, uint64_t zeros), leaf, zeros)
@@ -572,9 +605,10 @@ static LEAF_INLINE uint32_t leaf_rank_by(const struct leaf *leaf, uint32_t r, ui
         return r == 0 ? i : 0;
     for (uint32_t k = 0; k < step; k++)
         lowest |= UINT64_C(1) << k * bits;
-    uint64_t highest = lowest << (bits - 1), wanted = lowest * r;
-    for (; j + step <= i; j += step) {
-        uint64_t v = leaf_get_bits(leaf->runs_of, (uint64_t)j * bits, step * bits) ^ wanted;
+    uint64_t highest = lowest << (bits - 1), wanted = lowest * r, at = 0;
+    for (; j + step <= i; j += step, at += step * bits) {
+        /* What is above these numbers does not reach them. */
+        uint64_t v = get_u64(leaf->runs_of + (at >> 3)) >> (at & 7) ^ wanted;
         uint64_t reached = ((v & ~highest) + (highest - lowest)) | v;
         rank += count(~reached & highest);
     }
