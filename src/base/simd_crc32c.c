@@ -105,23 +105,34 @@ WIDE_TARGET static inline __m512i crc32c_factor(const uint64_t factor[2])
     return _mm512_broadcast_i32x4(_mm_set_epi64x((long long)factor[1], (long long)factor[0]));
 }
 
-/* The CRC of the polynomial. */
-WIDE_TARGET static inline uint32_t crc32c_join(const __m512i polynomial[WIDE / 64])
+/* The same of 16 bytes, over 16. */
+WIDE_TARGET static inline __m128i crc32c_fold_16(__m128i x, __m128i factor, __m128i there)
+{
+    return _mm_xor_si128(_mm_xor_si128(_mm_clmulepi64_si128(x, factor, 0x00), _mm_clmulepi64_si128(x, factor, 0x11)),
+                         there);
+}
+
+/* The CRC of the polynomial and the `n` bytes behind it, a multiple of 16. */
+WIDE_TARGET static inline uint32_t crc32c_join(const __m512i polynomial[WIDE / 64], const uint8_t *p, size_t n)
 {
     __m512i over = crc32c_factor(over_64), all = crc32c_fold(polynomial[0], over, polynomial[1]);
 
     all = crc32c_fold(crc32c_fold(all, over, polynomial[2]), over, polynomial[3]);
+    for (; n >= 64; p += 64, n -= 64)
+        all = crc32c_fold(all, over, _mm512_loadu_si512(p));
     __m128i k = _mm_set_epi64x((long long)over_16[1], (long long)over_16[0]), x = _mm512_castsi512_si128(all);
     __m128i part[3] = {_mm512_extracti32x4_epi32(all, 1), _mm512_extracti32x4_epi32(all, 2),
                        _mm512_extracti32x4_epi32(all, 3)};
 
     for (int i = 0; i < 3; i++)
-        x = _mm_xor_si128(_mm_xor_si128(_mm_clmulepi64_si128(x, k, 0x00), _mm_clmulepi64_si128(x, k, 0x11)), part[i]);
+        x = crc32c_fold_16(x, k, part[i]);
+    for (; n > 0; p += 16, n -= 16)
+        x = crc32c_fold_16(x, k, _mm_loadu_si128((const __m128i *)(const void *)p));
     uint64_t c = __builtin_ia32_crc32di(0, (uint64_t)_mm_cvtsi128_si64(x));
     return (uint32_t)__builtin_ia32_crc32di(c, (uint64_t)_mm_extract_epi64(x, 1));
 }
 
-/* n is a multiple of WIDE, and not 0. */
+/* n is a multiple of 16, and at least WIDE. */
 WIDE_TARGET static uint32_t crc32c_wide(uint32_t crc, const uint8_t *p, size_t n)
 {
     __m512i k = crc32c_factor(over_wide), x[WIDE / 64];
@@ -129,11 +140,11 @@ WIDE_TARGET static uint32_t crc32c_wide(uint32_t crc, const uint8_t *p, size_t n
     for (int i = 0; i < WIDE / 64; i++)
         x[i] = _mm512_loadu_si512(p + 64 * i);
     x[0] = _mm512_xor_si512(x[0], _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)~crc)));
-    for (p += WIDE, n -= WIDE; n > 0; p += WIDE, n -= WIDE)
+    for (p += WIDE, n -= WIDE; n >= WIDE; p += WIDE, n -= WIDE)
 #pragma GCC unroll 4
         for (int i = 0; i < WIDE / 64; i++)
             x[i] = crc32c_fold(x[i], k, _mm512_loadu_si512(p + 64 * i));
-    return ~crc32c_join(x);
+    return ~crc32c_join(x, p, n);
 }
 
 int simd_crc32c(uint32_t *crc, const void *bytes, size_t n)
@@ -144,7 +155,7 @@ int simd_crc32c(uint32_t *crc, const void *bytes, size_t n)
     if (!has_instruction)
         return 0;
     if (has_wide && n >= WIDE_MIN) {
-        size_t whole = n - n % WIDE;
+        size_t whole = n - n % 16;
         *crc = crc32c_wide(*crc, p, whole);
         p += whole;
         n -= whole;
