@@ -7,8 +7,6 @@
 #include "base/thread.h"
 #include "pool/pool_wire.h"
 
-#define SPIN  50000 /* nanoseconds that a client waits without sleeping: longer than it takes to wake a server */
-#define VAIN  30    /* waits that sleep at once, after one that has spun in vain: processors are scarce */
 #define SLEEP 100   /* milliseconds; then it looks whether the server is still there */
 #define HELLO 10000 /* milliseconds for the first message */
 
@@ -128,30 +126,14 @@ int pool_wire_is_cut(const struct pool_wire *w)
     return poll(&p, 1, 0) == 1;
 }
 
-static void pause_shortly(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#endif
-}
-
 /* Spin until there is an answer more; returns whether there is one. */
 static int wire_spin(struct pool_wire *w)
 {
-    struct pool_shared *s = w->shared;
-    uint64_t end = 0;
+    uint64_t start = thread_clock();
 
-    while (atomic_load_explicit(&s->answered, memory_order_acquire) == w->seen) {
-        if (w->vain > 0) {
-            w->vain--;
+    while (atomic_load_explicit(&w->shared->answered, memory_order_acquire) == w->seen)
+        if (!pool_spin(&w->spin, start))
             return 0;
-        }
-        uint64_t now = thread_clock();
-        end = end > 0 ? end : now + SPIN;
-        if (now >= end)
-            w->vain = VAIN;
-        pause_shortly();
-    }
     return 1;
 }
 

@@ -4,6 +4,7 @@
 
 #include "pool/pool_point.h"
 #include "pool/pool_ring.h"
+#include "pool/pool_spin.h"
 
 struct pool_wire {
     uint32_t server;
@@ -11,7 +12,7 @@ struct pool_wire {
     struct pool_shared *shared;
     uint32_t asked, seen; /* requests; answers */
     uint32_t left;        /* bit for each slot: a call that is not answered yet */
-    uint32_t vain;        /* waits that do not spin */
+    struct pool_spin spin;
 };
 
 /* A request and its answer. */

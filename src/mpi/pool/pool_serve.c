@@ -11,15 +11,14 @@
 #include "base/thread.h"
 #include "mpi/rank_group.h"
 #include "mpi/pool/pool_peers.h"
+#include "pool/pool_spin.h"
 
 #define BURST     64         /* requests of clients between two looks at other things */
-#define SPIN      50000      /* nanoseconds without work before a server sleeps */
+#define WORK      50000      /* nanoseconds of work after which others may have the processor */
 #define NAP       1000000    /* nanoseconds that it sleeps at most: nothing wakes it when a message comes */
 #define LONG_IDLE 1000000000 /* nanoseconds without work after which it sleeps longer, */
 #define LONG_NAP  2000000    /* to take no more than a hundredth of a processor */
 #define ALONE_NAP 100000000  /* the same without other servers: clients wake it */
-#define VAIN      100        /* rounds of work after which a server that has spun in vain spins as long again */
-#define VAIN_SPIN 10000      /* nanoseconds that it spins meanwhile: about as long as it takes to sleep and be woken */
 #define NAP_MIN   20000      /* nanoseconds */
 #define ROUNDS    8          /* looks at MPI after work and sleep: a message takes some until it is there */
 #define LOOK      1000000    /* how often a busy server lets clients in, and one looks for messages that expects none */
@@ -39,8 +38,8 @@ struct pool_server {
     uint64_t ending; /* since when; 0: not */
     int has_ended;   /* all others are ending, too */
     int is_published;
-    int is_alone;  /* all servers are on this node, where clients ask each directly */
-    unsigned vain; /* rounds of work before it spins for long again */
+    int is_alone; /* all servers are on this node, where clients ask each directly */
+    struct pool_spin spin;
 };
 
 static void server_wait(void *arg)
@@ -165,8 +164,6 @@ static uint32_t nap(const struct pool_server *v, uint64_t idle)
     int is_long = v->is_alone || idle > LONG_IDLE;
     uint64_t most = v->ending ? NAP : v->service.servers == 1 ? ALONE_NAP : is_long ? LONG_NAP : NAP;
 
-    if (idle < (v->vain == 0 ? SPIN : VAIN_SPIN))
-        return 0;
     if (v->is_alone || idle / 8 > most)
         return (uint32_t)most;
     return idle / 8 > NAP_MIN ? (uint32_t)(idle / 8) : NAP_MIN;
@@ -174,7 +171,7 @@ static uint32_t nap(const struct pool_server *v, uint64_t idle)
 
 static int server_loop(struct pool_server *v, struct error *e)
 {
-    uint64_t now = thread_clock(), worked = now, looked = 0, polled = 0;
+    uint64_t now = thread_clock(), worked = now, looked = 0, polled = 0, given = 0;
     int rounds = ROUNDS, slack = prctl(PR_GET_TIMERSLACK), status = DELTAFS_OK;
 
     prctl(PR_SET_TIMERSLACK, 1); /* naps are as short as they should be, not 50 us longer */
@@ -188,14 +185,16 @@ static int server_loop(struct pool_server *v, struct error *e)
         pool_door_wake(v->door);
         now = thread_clock();
         if (has_worked || has_moved) {
-            v->vain -= v->vain > 0;
             worked = now;
             rounds = ROUNDS;
         }
-        uint32_t sleep = !v->is_alone && rounds-- > 0 ? 0 : nap(v, now - worked);
-        if (sleep > 0 && v->vain == 0)
-            v->vain = VAIN;
-        if (sleep > 0 || has_moved || now - looked > LOOK) {
+        uint32_t sleep = 0;
+        if (worked != now || now - given > WORK) {
+            given = now;
+            if (!pool_spin(&v->spin, worked) && worked != now && (v->is_alone || rounds-- <= 0))
+                sleep = nap(v, now - worked);
+        }
+        if (sleep > 0 || now - looked > LOOK) {
             pool_door_wait(v->door, sleep);
             v->service.clients = pool_door_clients(v->door);
             looked = now;

@@ -1,0 +1,23 @@
+#include <sched.h>
+#include "base/thread.h"
+#include "pool/pool_spin.h"
+
+#define SPIN_MAX 200000   /* nanoseconds; then sleeping costs little more */
+#define LONG     1000000  /* nanoseconds in which all that servers and clients do in a moment is done */
+#define AGAIN    50000000 /* nanoseconds in which it happens twice where others compute, and not by chance */
+#define RARELY   100      /* for how many times as long others are given no time if they took that long */
+
+int pool_spin(struct pool_spin *s, uint64_t start)
+{
+    uint64_t before = thread_clock();
+
+    if (before < s->until || before - start > SPIN_MAX)
+        return 0;
+    sched_yield();
+    uint64_t took = thread_clock() - before;
+    if (took > LONG) {
+        s->until = before - s->lost < AGAIN ? before + RARELY * took : 0;
+        s->lost = before;
+    }
+    return 1;
+}
