@@ -210,6 +210,8 @@ DELTAFS_API int deltafs_pool_file_extend(deltafs_pool_file *file, uint64_t size)
 
 /* Get the attributes of the open file. */
 DELTAFS_API int deltafs_pool_file_stat(deltafs_pool_file *file, struct deltafs_pool_stat *out);
+/* The same as they were when it was opened: that takes no request if they came with its name. */
+DELTAFS_API int deltafs_pool_file_stat_opened(deltafs_pool_file *file, struct deltafs_pool_stat *out);
 
 /* ---- Locks of parts of files ---- */
 

@@ -12,8 +12,9 @@ struct deltafs_pool_file {
     struct deltafs_pool *pool;
     uint64_t id;
     int flags;
-    _Atomic uint64_t end; /* where it ended when that was last known: so far it is read at first */
-    char name[];          /* the path, for messages */
+    _Atomic uint64_t end;          /* where it ended when that was last known: so far it is read at first */
+    struct pool_attributes opened; /* as they were found by the name; id 0: another server has them */
+    char name[];                   /* the path, for messages */
 };
 
 /* ---- Opening ---- */
@@ -82,6 +83,10 @@ int deltafs_pool_file_open(deltafs_pool *pool, const char *path, int flags, uint
         return error_of_thread(status, &e);
     }
     *f = (struct deltafs_pool_file){.pool = pool, .id = a.id, .flags = flags, .end = flags & O_TRUNC ? 0 : a.size};
+    if (pool_id_server(a.id) == place.owner)
+        f->opened = a;
+    if (flags & O_TRUNC)
+        f->opened.size = 0;
     memcpy(f->name, place.path, place.n + 1);
     *out = f;
     return DELTAFS_OK;
@@ -102,6 +107,15 @@ int deltafs_pool_file_stat(deltafs_pool_file *file, struct deltafs_pool_stat *ou
     if (status == DELTAFS_OK)
         status = pool_stat_of(&a, out, "deltafs_pool_file_stat", &e);
     return error_of_thread(status, &e);
+}
+
+int deltafs_pool_file_stat_opened(deltafs_pool_file *file, struct deltafs_pool_stat *out)
+{
+    struct error e = {.status = DELTAFS_OK};
+
+    if (file->opened.id == 0)
+        return deltafs_pool_file_stat(file, out);
+    return error_of_thread(pool_stat_of(&file->opened, out, "deltafs_pool_file_stat_opened", &e), &e);
 }
 
 /* ---- Locks ---- */

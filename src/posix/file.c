@@ -174,6 +174,36 @@ int file_reopen(int fd, int flags)
     return next.openat(AT_FDCWD, path, flags | O_CLOEXEC);
 }
 
+/* All descriptors of a file become copies of another one of its memfd; but one that was closed without this library. */
+static int file_replace(const struct file *f, int other)
+{
+    struct stat memfd, now;
+    int error = next.fstat(other, &memfd) == 0 ? 0 : errno;
+
+    lock_take(&files.lock);
+    for (int fd = 0; fd < files.end && error == 0; fd++) {
+        if (!file_is_at(f, fd) || next.fstat(fd, &now) != 0 || now.st_ino != memfd.st_ino || now.st_dev != memfd.st_dev)
+            continue;
+        int flags = next.fcntl(fd, F_GETFD);
+        if (next.dup3(other, fd, flags & FD_CLOEXEC ? O_CLOEXEC : 0) < 0)
+            error = errno;
+    }
+    lock_give(&files.lock);
+    return error;
+}
+
+int file_open_by_path(struct file *f, int fd)
+{
+    int flags = next.fcntl(fd, F_GETFL), other = flags < 0 ? -1 : file_reopen(fd, flags);
+    off_t at = next.lseek(fd, 0, SEEK_CUR);
+
+    if (other < 0) /* without /proc, it stays as it is */
+        return 0;
+    int error = at < 0 || next.lseek(other, at, SEEK_SET) < 0 ? errno : file_replace(f, other);
+    next.close(other);
+    return error;
+}
+
 /* ---- Fork ---- */
 
 static pthread_mutex_t holding = LOCK_INITIALIZER;

@@ -97,6 +97,10 @@ int file_is_at(const struct file *f, int fd);
 /* The memfd of a descriptor, by a descriptor that has an offset and flags of its own; -1, with errno, without /proc. */
 int file_reopen(int fd, int flags);
 
+/* Before others write by the descriptors of a file, too: its memfd is opened by a path, since the kernel lets each
+ * write at an offset of its own only then. With its lock. */
+int file_open_by_path(struct file *f, int fd);
+
 /* Hold the locks of the files of a mount, or, with NULL, of all; and release them. One thread at a time does so. */
 void files_hold(const struct mount *m);
 void files_let_go(void);

@@ -65,6 +65,7 @@
     X(deltafs_pool_file_lock)                                                                                          \
     X(deltafs_pool_file_open)                                                                                          \
     X(deltafs_pool_file_read)                                                                                          \
+    X(deltafs_pool_file_stat_opened)                                                                                   \
     X(deltafs_pool_file_stat)                                                                                          \
     X(deltafs_pool_file_truncate)                                                                                      \
     X(deltafs_pool_file_write)                                                                                         \
@@ -161,6 +162,7 @@ int library_is_caller(const void *from);
 #define deltafs_pool_file_open(...)           library()->deltafs_pool_file_open(__VA_ARGS__)
 #define deltafs_pool_file_read(...)           library()->deltafs_pool_file_read(__VA_ARGS__)
 #define deltafs_pool_file_stat(...)           library()->deltafs_pool_file_stat(__VA_ARGS__)
+#define deltafs_pool_file_stat_opened(...)    library()->deltafs_pool_file_stat_opened(__VA_ARGS__)
 #define deltafs_pool_file_truncate(...)       library()->deltafs_pool_file_truncate(__VA_ARGS__)
 #define deltafs_pool_file_write(...)          library()->deltafs_pool_file_write(__VA_ARGS__)
 #define deltafs_pool_list_close(...)          library()->deltafs_pool_list_close(__VA_ARGS__)

@@ -56,7 +56,8 @@ int mark_begin(struct file *f, int fd)
 
     if (f->is_shared || !can_write(f))
         return 0;
-    int flags = next.fcntl(fd, F_GETFL), error = find_end(f, fd, &at);
+    int error = file_open_by_path(f, fd), flags = next.fcntl(fd, F_GETFL);
+    error = error == 0 ? find_end(f, fd, &at) : error;
     if (flags < 0 || (error == 0 && next.fcntl(fd, F_SETFL, flags | O_NOATIME) != 0))
         return errno;
     if ((f->flags & O_APPEND) && f->dirty.count > 0)

@@ -227,19 +227,25 @@ static int open_other(struct file *f)
 
 static int open_bytes(struct file *f, int fd, mode_t mode)
 {
+    struct deltafs_pool_stat s = {.struct_size = sizeof s};
     int flags = O_RDWR | (f->flags & (O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW)),
         is_read = (f->flags & O_ACCMODE) == O_RDONLY;
     deltafs_pool *pool;
     int error = pooled_begin(f->mount, &pool);
 
-    if (error == 0)
-        error = pooled_end(f->mount,
-                           deltafs_pool_file_open(pool, f->path, flags, mode & 07777 & ~current_umask(), &f->pooled));
+    if (error != 0)
+        return error;
+    int status = deltafs_pool_file_open(pool, f->path, flags, mode & 07777 & ~current_umask(), &f->pooled);
+    if (status == DELTAFS_OK)
+        status = deltafs_pool_file_stat_opened(f->pooled, &s);
+    error = pooled_end(f->mount, status);
     if (error == 0 && f->path[strlen(f->path) - 1] == '/')
         return ENOTDIR;
     if (error == EISDIR && is_read && !(f->flags & O_CREAT))
         return open_other(f);
-    return error == 0 ? pooled_take_size(f, fd) : error;
+    if (error == 0)
+        pooled_fill_stat(f->mount, &s, &f->st);
+    return error == 0 && s.size > 0 && next.ftruncate(fd, (off_t)s.size) != 0 ? errno : error;
 }
 
 int pooled_open(struct mount *m, const char *path, int flags, mode_t mode, int *fd)

@@ -72,19 +72,6 @@ void tree_take_over(struct file *f)
                                                  : release_file;
 }
 
-/* The offset of a memfd is not safe from processes that write to it at the same time, unless it was opened by a path.
- * The number stays the same: it is the least that is free. */
-static int open_again_by_path(int fd, int flags)
-{
-    int other = file_reopen(fd, O_RDWR);
-
-    if (other < 0) /* without /proc, it stays as it is */
-        return 0;
-    int error = next.dup3(other, fd, flags & O_CLOEXEC) < 0 ? errno : 0;
-    next.close(other);
-    return error;
-}
-
 static const char *last_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -94,18 +81,12 @@ static const char *last_name(const char *path)
 
 int file_make_descriptor(struct file *f, int *fd)
 {
-    int error = 0;
-
     char name[MEMFD_NAME_MAX + 1];
 
     snprintf(name, sizeof name, "%s", last_name(f->path));
     *fd = memfd_create(name, f->flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
     if (*fd < 0)
         return errno;
-    if ((f->flags & O_ACCMODE) != O_RDONLY && !(f->flags & O_PATH))
-        error = open_again_by_path(*fd, f->flags);
-    if (error != 0)
-        return error;
     if ((f->flags & O_APPEND) && next.fcntl(*fd, F_SETFL, O_APPEND) != 0)
         return errno;
     return 0;

@@ -66,6 +66,7 @@ static void lists(const char *point)
     for (size_t i = 0; i < sizeof mine; i++)
         mine[i] = (char)(i * 7 + i / 1000);
     REQUIRE(deltafs_pool_file_write_list(f, 5, list, mine) == DELTAFS_OK);
+    REQUIRE(deltafs_pool_file_stat_opened(f, &s) == DELTAFS_OK && s.size == 0);
     REQUIRE(deltafs_pool_file_stat(f, &s) == DELTAFS_OK && s.size == 2700000);
     for (int i = 0; i < 5; at += list[i++].size) {
         REQUIRE(deltafs_pool_file_read(f, list[i].offset, got, list[i].size, &n) == DELTAFS_OK && n == list[i].size);
@@ -74,6 +75,7 @@ static void lists(const char *point)
     REQUIRE(deltafs_pool_file_write_list(f, 1, &(struct deltafs_extent){UINT64_MAX, 1}, mine) == DELTAFS_ERR_TOO_LARGE);
     deltafs_pool_file_close(f);
     REQUIRE(deltafs_pool_file_open(pool, inside, O_WRONLY | O_APPEND, 0, &f) == DELTAFS_OK);
+    REQUIRE(deltafs_pool_file_stat_opened(f, &s) == DELTAFS_OK && s.size == 2700000);
     REQUIRE(deltafs_pool_file_write_list(f, 5, list, mine) == DELTAFS_ERR_INVALID);
     deltafs_pool_file_close(f);
     REQUIRE(deltafs_pool_unlink(pool, inside) == DELTAFS_OK);

@@ -240,6 +240,35 @@ static void locks(void)
     say("wrong lines", wrong);
 }
 
+/* Two children, and this process, write by different copies of one descriptor, which was used before. */
+static void copies(void)
+{
+    int fd = open("copies", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644), of[3] = {fd, dup(fd), dup(fd)};
+    pid_t child[2];
+
+    say("before", write(of[2], "123", 3));
+    for (int i = 0; i < 2; i++) {
+        child[i] = fork();
+        for (int n = 0; child[i] == 0 && n < TIMES; n++)
+            if (write(of[i], "child\n", 6) != 6)
+                _exit(1);
+        if (child[i] == 0)
+            _exit(0);
+    }
+    for (int n = 0; n < TIMES; n++)
+        if (write(of[2], "parent", 6) != 6)
+            say("parent", -1);
+    for (int i = 0; i < 2; i++)
+        wait_for(child[i], "copies");
+    for (int i = 0; i < 3; i++) {
+        say("offset", lseek(of[i], 0, SEEK_CUR));
+        say("flags", fcntl(of[i], F_GETFD));
+        close(of[i]);
+    }
+    struct stat st;
+    say("size", stat("copies", &st) == 0 ? st.st_size : -1);
+}
+
 /* ---- Replaced by other processes ---- */
 
 #define LARGE ((size_t)5 << 20)
@@ -416,6 +445,8 @@ int main(int argc, char **argv)
         threads();
     else if (strcmp(argv[2], "locks") == 0)
         locks();
+    else if (strcmp(argv[2], "copies") == 0)
+        copies();
     else if (strcmp(argv[2], "replaced") == 0)
         replaced(), changed();
     else if (strcmp(argv[2], "lost") == 0)

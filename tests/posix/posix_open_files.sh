@@ -8,7 +8,7 @@ shared=$(cd "$top_builddir" && pwd)/posix_shared
 cd "$work" || exit 99
 
 expect 0 "$deltafs" ns create ns
-for part in paths links threads locks names replaced removed; do
+for part in paths links threads locks copies names replaced removed; do
     mkdir "$part"
     expect 0 m mkdir "/mounted/$part"
     "$open_files" "$work/$part" "$part" >wanted || fail "$part: in an ordinary folder"
