@@ -2,7 +2,8 @@
  *
  * To switch to another process of the pool takes a fraction of what it takes to sleep and be woken, so this is the
  * fastest where servers and clients are more than the processors. But a program that computes keeps the processor for
- * a whole time slice. Who has met one sleeps at once for a while: the kernel prefers processes that wake. */
+ * a whole time slice. Who has met that twice keeps its own for a while, waits shortly and then sleeps: the kernel
+ * prefers processes that wake. */
 #ifndef DELTAFS_POOL_SPIN_H
 #define DELTAFS_POOL_SPIN_H
 
@@ -10,12 +11,11 @@
 
 /* All zero at the beginning. */
 struct pool_spin {
-    uint64_t lost;  /* when others last kept the processor for long */
-    uint64_t until; /* when it may be given to others again */
+    uint64_t lost;  /* when they last kept it for long */
+    uint64_t until; /* when the processor may be given to others again */
 };
 
-/* Give the processor to others for a moment, after having waited since `start`, as thread_clock counts. Returns 0 if it
- * was not: it is time to sleep. */
+/* Wait a moment, after having waited since `start`, as thread_clock counts. Returns 0 if it is time to sleep. */
 int pool_spin(struct pool_spin *s, uint64_t start);
 
 #endif
