@@ -14,7 +14,10 @@ struct pooled;
 int pooled_create(struct pooled **out);
 
 /* All of these return error numbers. */
-int pooled_stat(struct mount *m, const char *path, int flags, struct stat *out);
+
+/* What ends with a slash must be a folder, or a link to one. */
+int pooled_check_slash(const struct mount *m, const char *path);
+int pooled_stat(const struct mount *m, const char *path, int flags, struct stat *out);
 int pooled_make_folder(const struct mount *m, const char *path, mode_t mode);
 int pooled_symlink(const struct mount *m, const char *target, const char *path);
 int pooled_readlink(const struct mount *m, const char *path, char *target, size_t room, size_t *size);

@@ -231,16 +231,16 @@ static int open_bytes(struct file *f, int fd, mode_t mode)
     int flags = O_RDWR | (f->flags & (O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW)),
         is_read = (f->flags & O_ACCMODE) == O_RDONLY;
     deltafs_pool *pool;
-    int error = pooled_begin(f->mount, &pool);
+    int error =
+        (flags & O_CREAT) && f->path[strlen(f->path) - 1] == '/' ? EISDIR : pooled_check_slash(f->mount, f->path);
 
+    error = error == 0 ? pooled_begin(f->mount, &pool) : error;
     if (error != 0)
         return error;
     int status = deltafs_pool_file_open(pool, f->path, flags, mode & 07777 & ~current_umask(), &f->pooled);
     if (status == DELTAFS_OK)
         status = deltafs_pool_file_stat_opened(f->pooled, &s);
     error = pooled_end(f->mount, status);
-    if (error == 0 && f->path[strlen(f->path) - 1] == '/')
-        return ENOTDIR;
     if (error == EISDIR && is_read && !(f->flags & O_CREAT))
         return open_other(f);
     if (error == 0)

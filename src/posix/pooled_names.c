@@ -81,7 +81,7 @@ void pooled_fill_stat(const struct mount *m, const struct deltafs_pool_stat *s, 
     tree_fill_stat(m, &same, out);
 }
 
-int pooled_stat(struct mount *m, const char *path, int flags, struct stat *out)
+int pooled_stat(const struct mount *m, const char *path, int flags, struct stat *out)
 {
     struct deltafs_pool_stat s = {.struct_size = sizeof s};
     deltafs_pool *pool;
@@ -93,6 +93,13 @@ int pooled_stat(struct mount *m, const char *path, int flags, struct stat *out)
         return error;
     pooled_fill_stat(m, &s, out);
     return !S_ISDIR(s.mode) && is_folder ? ENOTDIR : 0;
+}
+
+int pooled_check_slash(const struct mount *m, const char *path)
+{
+    struct stat st;
+
+    return path[strlen(path) - 1] == '/' ? pooled_stat(m, path, 0, &st) : 0;
 }
 
 _Static_assert((int)DELTAFS_POOL_MODE == (int)DELTAFS_NAMESPACE_MODE &&
@@ -109,8 +116,9 @@ int pooled_set(const struct mount *m, const char *path, int flags, const struct 
                                                  .mtime = a->mtime,
                                                  .atime = a->atime};
     deltafs_pool *pool;
-    int error = pooled_begin(m, &pool);
+    int error = pooled_check_slash(m, path);
 
+    error = error == 0 ? pooled_begin(m, &pool) : error;
     return error == 0 ? pooled_end(m, deltafs_pool_set_attributes(pool, path, flags & AT_SYMLINK_NOFOLLOW, &same))
                       : error;
 }
@@ -213,8 +221,11 @@ static int remove_file(struct mount *m, const char *path)
     struct stat st;
     deltafs_pool *pool;
 
+    int error = pooled_check_slash(m, path);
+    if (error != 0)
+        return error;
     find_open(m, path, &st);
-    int error = st.st_ino != 0 ? file_each(load_open, &st) : 0;
+    error = st.st_ino != 0 ? file_each(load_open, &st) : 0;
     if (error == 0)
         error = pooled_begin(m, &pool);
     if (error == 0)
@@ -264,6 +275,8 @@ int pooled_rename(struct mount *m, const char *from, const char *to, unsigned fl
     struct renaming n = {.mount = m, .old = from, .new = to};
     int error = pooled_stat(m, from, AT_SYMLINK_NOFOLLOW, &n.from);
 
+    if (error == 0 && !S_ISDIR(n.from.st_mode) && to[strlen(to) - 1] == '/')
+        error = ENOTDIR;
     if (error != 0)
         return error;
     if (pooled_stat(m, to, AT_SYMLINK_NOFOLLOW, &n.to) != 0)
@@ -283,8 +296,9 @@ int pooled_rename(struct mount *m, const char *from, const char *to, unsigned fl
 int pooled_truncate(const struct mount *m, const char *path, uint64_t size)
 {
     deltafs_pool *pool;
-    int error = pooled_begin(m, &pool);
+    int error = pooled_check_slash(m, path);
 
+    error = error == 0 ? pooled_begin(m, &pool) : error;
     return error == 0 ? pooled_end(m, deltafs_pool_truncate(pool, path, size)) : error;
 }
 

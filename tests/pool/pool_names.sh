@@ -126,6 +126,14 @@ for path in ["none/x", "a/b/f/x", "a/b/f/x/y", "a/l/x"]:
     fails(errno.ENOTDIR, os.stat, path)
     fails(errno.ENOTDIR, open, path)
     fails(errno.ENOTDIR, open, path, "w")
+for name in ["a/b/f/", "a/l/"]:
+    for call in [[os.open, name, os.O_WRONLY | os.O_TRUNC], [os.unlink, name], [os.truncate, name, 1], [os.chmod, name, 0],
+                 [os.rename, name, "other"], [os.rename, "a/b/f", "other/"]]:
+        fails(errno.ENOTDIR, *call)
+fails(errno.EISDIR, os.open, "other/", os.O_WRONLY | os.O_CREAT)
+fails(errno.EISDIR, os.open, "a/", os.O_WRONLY)
+assert read("a/b/f") == "mo" and not os.path.lexists("other")
+os.rename("a/b", "a/c/"); os.chmod("a/c/", 0o700); os.rename("a/c/", "a/b")
 fails(errno.ENOENT, os.stat, "nothing/x")
 fails(errno.ENOENT, open, "nothing/x", "w")
 
