@@ -185,8 +185,10 @@ int pool_truncate(struct deltafs_pool *p, uint64_t id, uint64_t size, uint64_t b
         status = pool_cut(p, id, size, a.size, name, e);
     c.request.size = size;
     if (status == DELTAFS_OK)
-        status = pool_ask(p, &c, name, e);
-    if (status != DELTAFS_OK || (has_others && c.answer.value <= a.size)) /* else it has grown meanwhile */
+        do
+            status = pool_ask(p, &c, name, e);
+        while (status == POOL_HAS_CHANGED);
+    if (status != DELTAFS_OK || !has_others || c.answer.value <= a.size) /* else it has grown meanwhile */
         return status;
     return pool_cut(p, id, size, c.answer.value, name, e);
 }

@@ -61,7 +61,8 @@ enum pool_op {
     POOL_GROW,     /* id, size: at least that; and mtime */
     POOL_APPEND,   /* id, size: of bytes that will be appended -> `value`: where. They do not belong to the file until
                       they are written, but no others are appended there */
-    POOL_TRUNCATE, /* id, size: exactly that -> `value`: size before */
+    POOL_TRUNCATE, /* id, size: exactly that -> `value`: size before; or POOL_HAS_CHANGED: there may be more to cut
+                      first */
     POOL_REMOVE,   /* id: the attributes -> attributes */
     POOL_READ,     /* id, offset, size; within a chunk -> bytes. POOL_HAS_INODE: no more than the file has; of a link,
                       its target, on the server of its attributes */

@@ -188,6 +188,33 @@ static void test_append(void **state)
     assert_int_equal(ask(0, r, ""), DELTAFS_ERR_TOO_LARGE);
 }
 
+static int write_byte(uint32_t server, uint64_t id, uint64_t offset, uint32_t flags)
+{
+    return ask(server, (struct pool_request){.op = POOL_WRITE, .flags = flags, .id = id, .offset = offset}, "x");
+}
+
+/* A client is killed after the first request that truncates a large file: nothing old is behind the end. */
+static void test_truncate(void **state)
+{
+    struct pool_request r = {.op = POOL_TRUNCATE};
+    uint64_t last = POOL_CUT_CHUNKS * (uint64_t)POOL_CHUNK;
+
+    (void)state;
+    assert_int_equal(create(name_on(0, ""), S_IFREG | 0600, 0, 0), DELTAFS_OK);
+    r.id = answer.attributes.id;
+    for (uint64_t i = 0; i <= last; i += POOL_CHUNK)
+        assert_int_equal(write_byte(0, r.id, i, POOL_HAS_INODE), DELTAFS_OK);
+    assert_int_equal(ask(0, r, ""), POOL_HAS_CHANGED);
+    assert_int_equal(ask(0, (struct pool_request){.op = POOL_STAT, .id = r.id}, ""), DELTAFS_OK);
+    assert_int_equal(answer.attributes.size, last + 1);
+    assert_int_equal(ask(0, r, ""), DELTAFS_OK);
+    assert_int_equal(answer.value, last + 1);
+    out[0] = 'y';
+    assert_int_equal(ask(0, (struct pool_request){.op = POOL_READ, .id = r.id, .offset = last, .size = 1}, ""),
+                     DELTAFS_OK);
+    assert_int_equal(out[0], 0);
+}
+
 /* Requests that no client of ours makes. */
 static void test_malformed(void **state)
 {
@@ -216,9 +243,9 @@ static void test_malformed(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_members), cmocka_unit_test(test_late_forget),
-                                       cmocka_unit_test(test_remove), cmocka_unit_test(test_append),
-                                       cmocka_unit_test(test_malformed)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_members),  cmocka_unit_test(test_late_forget),
+                                       cmocka_unit_test(test_remove),   cmocka_unit_test(test_append),
+                                       cmocka_unit_test(test_truncate), cmocka_unit_test(test_malformed)};
 
     return cmocka_run_group_tests(tests, setup, teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -257,11 +257,13 @@ static int do_append(struct service_call *c, struct error *e)
     return pool_store_inode_put(c->store, &inode, 0, e);
 }
 
+/* The size is the last thing to change: if the client is killed before, nothing is left that would be read again when
+ * the file grows. */
 static int do_truncate(struct service_call *c, struct error *e)
 {
     struct pool_inode inode;
     uint64_t size = c->r->size;
-    int status = size_check(c, e);
+    int is_more = 0, status = size_check(c, e);
 
     if (status == DELTAFS_OK)
         status = inode_find(c, &inode, e);
@@ -269,15 +271,15 @@ static int do_truncate(struct service_call *c, struct error *e)
         return status;
     if (!S_ISREG(inode.attributes.mode))
         return e->status = DELTAFS_ERR_FOLDER;
-    uint64_t before = inode.attributes.size;
+    c->answer->value = inode.attributes.size;
+    if (size < inode.attributes.size)
+        status = pool_store_cut(c->store, c->r->id, size, &is_more, e);
+    if (status != DELTAFS_OK || is_more)
+        return is_more ? POOL_HAS_CHANGED : status;
     inode.attributes.size = size;
     inode.appended = 0;
     inode.attributes.mtime = inode.attributes.ctime = service_now();
-    status = pool_store_inode_put(c->store, &inode, 0, e);
-    if (status == DELTAFS_OK && size < before)
-        status = pool_store_cut(c->store, c->r->id, size, NULL, e);
-    c->answer->value = before;
-    return status;
+    return pool_store_inode_put(c->store, &inode, 0, e);
 }
 
 /* ---- Bytes ---- */
