@@ -6,6 +6,7 @@
 #include "directory/format/block.h"
 #include "directory/format/pack.h"
 #include "directory/format/directory_format.h"
+#include "directory/format/noise.h"
 #include "directory/format/planes.h"
 
 /* Fewer values than this are packed as they stand: planes would be filled up with more zeros than bits. */
@@ -194,10 +195,18 @@ static size_t block_pack_strips(struct block_writer *w, size_t unpacked, size_t 
     return all < plain - (plain >> BLOCK_MIN_GAIN_SHIFT) ? all : 0;
 }
 
-/* Try to pack the payload into place; returns its length, or 0 if that does not help. `plain` is what it is without. */
+/* Whether to try to pack the payload. */
+static int block_may_pack(const struct block_writer *w)
+{
+    return w->codec == CODEC_SNAPPY &&
+           (w->value_size < 0 ||
+            !values_are_noise(w->source ? w->source : w->values.bytes, w->order, w->count, (size_t)w->value_size));
+}
+
+/* Pack the payload into place; returns its length, or 0 if that does not help. `plain` is what it is without. */
 static size_t block_pack(struct block_writer *w, uint8_t flags, size_t unpacked, size_t plain)
 {
-    if (w->codec != CODEC_SNAPPY || plain == 0)
+    if (plain == 0)
         return 0;
     if (flags & BLOCK_FLAG_STRIPS)
         return block_pack_strips(w, unpacked, plain);
@@ -235,19 +244,19 @@ static void block_seal_strips(const struct strips *strips, uint32_t seed, uint8_
 int block_writer_close(struct block_writer *w, const struct block_id *id, uint32_t seed, size_t *length,
                        struct error *e)
 {
-    int is_variable = w->value_size < 0;
+    int is_variable = w->value_size < 0, may_pack = block_may_pack(w);
     uint8_t flags = block_flags(w);
     size_t unpacked = w->used;
     int status = DELTAFS_OK;
 
-    if (is_variable || w->codec == CODEC_SNAPPY)
+    if (is_variable || may_pack)
         status = block_lay_out(w, &unpacked, e);
     if (status == DELTAFS_OK)
         status = buffer_reserve(&w->out, BLOCK_HEADER_SIZE + BLOCK_TABLE_MAX + pack_max(unpacked) + VALUES_ALIGN,
                                 "a block", e);
     if (status != DELTAFS_OK)
         return status;
-    size_t plain = is_variable ? unpacked : w->used, packed = block_pack(w, flags, unpacked, plain);
+    size_t plain = is_variable ? unpacked : w->used, packed = may_pack ? block_pack(w, flags, unpacked, plain) : 0;
     uint8_t *h = w->out.bytes;
     if (packed == 0) {
         flags &= BLOCK_FLAG_VARIABLE;
