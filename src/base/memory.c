@@ -31,8 +31,10 @@ int memory_take(struct memory *m, size_t n, const char *what, void *out, struct 
     void *p = NULL;
     if (n < MEMORY_PAGED_MIN)
         p = malloc(n > 0 ? n : 1);
-    else if (posix_memalign(&p, MEMORY_PAGE, n) != 0)
+    else if (posix_memalign(&p, n < HUGE_PAGE ? MEMORY_PAGE : HUGE_PAGE, n) != 0)
         p = NULL;
+    if (p && n >= HUGE_PAGE)
+        madvise(p, n - n % HUGE_PAGE, MADV_HUGEPAGE); /* whole ones, so that it takes no more than was asked for */
     if (!p) {
         if (m)
             m->used -= n;
