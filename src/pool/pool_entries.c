@@ -142,9 +142,13 @@ static int cut_all(struct deltafs_pool *p, struct pool_call *calls, size_t n, st
     while (status == DELTAFS_OK && n > 0) {
         size_t more = 0;
         status = pool_link_calls(&p->link, calls, n, e);
-        for (size_t i = 0; i < n; i++)
-            if (calls[i].answer.value)
+        for (size_t i = 0; i < n && status == DELTAFS_OK; i++) {
+            int refused = calls[i].answer.status;
+            if (refused < 0)
+                status = error_set(e, refused, "%s", deltafs_strerror(refused));
+            else if (calls[i].answer.value)
                 calls[more++] = calls[i];
+        }
         n = more;
     }
     return status;
