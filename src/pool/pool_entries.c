@@ -1,5 +1,6 @@
 /* Entries of a pool: attributes and names. */
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/options.h"
@@ -252,10 +253,10 @@ static int forget(struct deltafs_pool *p, const struct pool_place *place, const 
     return status;
 }
 
-/* One attempt; POOL_HAS_CHANGED: another process has disturbed it. */
-static int rmdir_try(struct deltafs_pool *p, const struct pool_place *place, struct error *e)
+/* One attempt, with POOL_REMOTE_BYTES for lists; POOL_HAS_CHANGED: another process has disturbed it. */
+static int rmdir_try(struct deltafs_pool *p, const struct pool_place *place, uint32_t *members, struct error *e)
 {
-    uint32_t members[POOL_REMOTE_BYTES / sizeof(uint32_t)], first = 0;
+    uint32_t first = 0;
     struct pool_answer folder = {.status = 0}; /* as it was before any member was asked */
     size_t count = 1;
     int status = DELTAFS_OK;
@@ -264,7 +265,7 @@ static int rmdir_try(struct deltafs_pool *p, const struct pool_place *place, str
         struct pool_call c = pool_call_at(POOL_MEMBERS, place);
         c.request.offset = first;
         c.out = members;
-        c.room = sizeof members;
+        c.room = POOL_REMOTE_BYTES;
         status = pool_ask(p, &c, place->path, e);
         count = status == DELTAFS_OK ? c.answer.bytes / sizeof members[0] : 0;
         folder = first == 0 ? c.answer : folder;
@@ -291,8 +292,12 @@ int pool_rmdir(struct deltafs_pool *p, const struct pool_place *place, struct er
         struct pool_call c = pool_call_at(POOL_RMDIR, place);
         return pool_ask(p, &c, place->path, e);
     }
+    uint32_t *members = malloc(POOL_REMOTE_BYTES); /* the stack of a program's thread may be small */
+    if (!members)
+        return error_no_memory(e, POOL_REMOTE_BYTES, "the servers of a folder");
     for (int i = 0; i < POOL_TRIES && status == POOL_HAS_CHANGED; i++)
-        status = rmdir_try(p, place, e);
+        status = rmdir_try(p, place, members, e);
+    free(members);
     return status == POOL_HAS_CHANGED ? pool_too_many_tries(place->path, e) : status;
 }
 
