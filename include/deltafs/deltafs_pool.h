@@ -34,9 +34,10 @@
  *    the message.
  *  - Any call with a path may return DELTAFS_ERR_NOT_FOUND (ENOENT), DELTAFS_ERR_NOT_FOLDER (ENOTDIR),
  *    DELTAFS_ERR_LOOP (ELOOP) or DELTAFS_ERR_NAME (ENAMETOOLONG).
- *  - Any call may return DELTAFS_ERR_IO (EIO): a server has ended, or has not answered for a minute; the message names
- *    its node. DELTAFS_ERR_DAMAGED (EIO): stored bytes do not match their checksum. DELTAFS_ERR_NO_SPACE (ENOSPC): the
- *    local storage of a node is full.
+ *  - Any call may return DELTAFS_ERR_IO (EIO): a server has ended, or has not answered in time; the message names its
+ *    node. If that server answers again, it still does what it was asked, also after later calls: a call that has
+ *    failed so may remove a file that was written since. DELTAFS_ERR_DAMAGED (EIO): stored bytes do not match their
+ *    checksum. DELTAFS_ERR_NO_SPACE (ENOSPC): the local storage of a node is full.
  */
 #ifndef DELTAFS_POOL_H
 #define DELTAFS_POOL_H
