@@ -167,6 +167,46 @@ static uint64_t append(uint64_t id, uint64_t size)
 }
 
 /* What is appended by several processes gets places of its own, which are in the file when they are written. */
+/* A name whose file was removed by another name can be removed, and created. */
+static void test_dangling(void **state)
+{
+    const char *path = name_on(0, "");
+    const struct pool_request create = {.op = POOL_CREATE, .mode = S_IFREG | 0600},
+                              unlink = {.op = POOL_UNLINK, .flags = POOL_HAS_INODE};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(ask(0, create, path), DELTAFS_OK);
+        uint64_t id = answer.attributes.id;
+        assert_int_equal(ask(0, (struct pool_request){.op = POOL_REMOVE, .id = id}, ""), DELTAFS_OK);
+        assert_int_equal(ask(0, (struct pool_request){.op = POOL_LOOKUP}, path), DELTAFS_ERR_NOT_FOUND);
+        if (i > 0) {
+            assert_int_equal(ask(0, create, path), DELTAFS_OK);
+            assert_true(answer.attributes.id != id);
+            assert_int_equal(ask(0, (struct pool_request){.op = POOL_LOOKUP}, path), DELTAFS_OK);
+        }
+        assert_int_equal(ask(0, unlink, path), DELTAFS_OK);
+        assert_int_equal(ask(0, unlink, path), DELTAFS_ERR_NOT_FOUND);
+    }
+}
+
+/* Locks go with the file. */
+static void test_locked(void **state)
+{
+    const char *path = name_on(0, "");
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(ask(0, (struct pool_request){.op = POOL_CREATE, .mode = S_IFREG | 0600}, path), DELTAFS_OK);
+        const struct pool_request lock = {
+            .op = POOL_LOCK, .id = answer.attributes.id, .value = 7, .mode = POOL_EXCLUSIVE, .size = 100};
+        assert_int_equal(ask(0, lock, ""), DELTAFS_OK);
+        assert_int_equal(service[0].locks.count, 1);
+        assert_int_equal(ask(0, (struct pool_request){.op = POOL_UNLINK, .flags = POOL_HAS_INODE}, path), DELTAFS_OK);
+        assert_int_equal(service[0].locks.count, 0);
+    }
+}
+
 static void test_append(void **state)
 {
     struct pool_request r = {.op = POOL_STAT};
@@ -245,6 +285,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_members),  cmocka_unit_test(test_late_forget),
                                        cmocka_unit_test(test_remove),   cmocka_unit_test(test_append),
+                                       cmocka_unit_test(test_dangling), cmocka_unit_test(test_locked),
                                        cmocka_unit_test(test_truncate), cmocka_unit_test(test_malformed)};
 
     return cmocka_run_group_tests(tests, setup, teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -74,6 +74,16 @@ void pool_locks_leave(struct pool_locks *l, uint64_t client)
     l->count = left;
 }
 
+void pool_locks_forget(struct pool_locks *l, uint64_t id)
+{
+    size_t left = 0;
+
+    for (size_t i = 0; i < l->count; i++)
+        if (l->range[i].id != id)
+            l->range[left++] = l->range[i];
+    l->count = left;
+}
+
 void pool_locks_fini(struct pool_locks *l)
 {
     free(l->range);

@@ -26,6 +26,8 @@ const struct pool_range *pool_locks_other(const struct pool_locks *l, const stru
 int pool_locks_set(struct pool_locks *l, const struct pool_range *r, struct error *e);
 /* A client is gone. */
 void pool_locks_leave(struct pool_locks *l, uint64_t client);
+/* A file is gone. */
+void pool_locks_forget(struct pool_locks *l, uint64_t id);
 void pool_locks_fini(struct pool_locks *l);
 
 #endif

@@ -30,18 +30,22 @@ int service_lookup(struct service_call *c, struct error *e)
 static int entry_create(struct service_call *c, uint32_t mode, uint64_t size, uint32_t holder, struct error *e)
 {
     const struct pool_request *r = c->r;
-    struct pool_name name;
 
     if (c->n == 1)
         return e->status = DELTAFS_ERR_EXISTS;
     int status = service_folder_check(c, e);
     if (status != DELTAFS_OK)
         return status;
-    name = (struct pool_name){.id = pool_store_number(c->store, holder), .mode = mode & S_IFMT, .links = 1};
-    uint64_t id = name.id;
+    const uint64_t id = pool_store_number(c->store, holder);
+    struct pool_name new = {.id = id, .mode = mode & S_IFMT, .links = 1}, name = new;
     status = pool_store_put(c->store, c->path, c->n, &name, 1, e);
-    if (status == DELTAFS_ERR_EXISTS)
-        return error_first(name_attributes(c, &name, e), e->status = DELTAFS_ERR_EXISTS);
+    if (status == DELTAFS_ERR_EXISTS) {
+        status = name_attributes(c, &name, e);
+        if (status != DELTAFS_ERR_NOT_FOUND)
+            return error_first(status, e->status = DELTAFS_ERR_EXISTS);
+        /* A rename was interrupted, and then the file was removed by its other name. */
+        status = pool_store_put(c->store, c->path, c->n, &new, 0, e);
+    }
     if (status != DELTAFS_OK)
         return status;
     const int64_t time = service_now();
@@ -128,6 +132,8 @@ static int entry_remove(struct service_call *c, uint64_t id, struct error *e)
         return e->status = DELTAFS_ERR_FOLDER;
     c->answer->attributes = inode.attributes;
     status = pool_store_inode_remove(c->store, &inode, e);
+    if (status == DELTAFS_OK)
+        pool_locks_forget(&c->v->locks, id);
     return status == DELTAFS_OK && inode.attributes.size > 0 ? pool_store_cut(c->store, id, 0, NULL, e) : status;
 }
 
@@ -169,5 +175,6 @@ int service_unlink(struct service_call *c, struct error *e)
         return status;
     c->answer->attributes = (struct pool_attributes){.id = name.id, .mode = name.mode};
     c->answer->value = c->r->flags & POOL_HAS_INODE && pool_id_server(name.id) == c->v->server;
-    return c->answer->value ? entry_remove(c, name.id, e) : DELTAFS_OK;
+    status = c->answer->value ? entry_remove(c, name.id, e) : DELTAFS_OK;
+    return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status; /* it was removed by its other name */
 }
