@@ -43,9 +43,18 @@ for host in h1 h2; do
     on $host "rm -r $local $DELTAFS_POOL_DIR"
 done
 
-# The network is cut, and comes back.
+# The network is cut, and comes back. A client that has locks on both servers is killed meanwhile.
 hosts_start
 on h1 "$lost" "$point" write 20 || fail "write"
+on h1 "$lost" "$point" hold 20 40 >"$work/held" &
+holder=$!
+tries=0
+until [ -s "$work/held" ]; do
+    [ $tries -lt 50 ] || fail "no locks"
+    tries=$((tries + 1))
+    sleep 0.1
+done
+grep -q '^20 locked' "$work/held" || fail "locks: $(cat "$work/held")"
 ip link set eth0 down || fail "ip link"
 reads h2 35 &
 other=$!
@@ -53,6 +62,8 @@ reads h1 35
 read_is h1 "$some"'.*server 1 on node h2: does not answer'
 wait $other || exit 1
 read_is h2 '20 failed, .*server 0 on node h1: does not answer'
+wait $holder
+[ $? -ge 128 ] || fail "the client with locks is not killed"
 reads h1 1
 ip link set eth0 up || fail "ip link"
 tries=0
@@ -61,6 +72,24 @@ until reads h1 35 && reads h2 35 && grep -q '^20 fine' "$work/read.h1" && grep -
     tries=$((tries + 1))
     sleep 1
 done
+
+# does HOST COMMAND: it does it with all files. Locks of the client that was killed are soon released.
+does() {
+    tries=0
+    until on "$1" "$lost" "$point" "$2" 20 >"$work/done" && grep -q '^20 fine' "$work/done"; do
+        [ $tries -lt 5 ] || fail "on $1, $2: $(cat "$work/done")"
+        tries=$((tries + 1))
+        sleep 1
+    done
+}
+does h1 lock
+does h2 lock
+does h2 write
+reads h1 5
+read_is h1 '^20 fine, 0 failed, 0 absent, 0 short, 0 zeros; '
+does h1 remove
+reads h2 5
+read_is h2 '^0 fine, 0 failed, 20 absent'
 "$deltafs" pool stop "$point" || fail "exit code $? of 'pool stop'"
 wait "$servers" || fail "exit code $? of the servers: $(cat "$work/servers")"
 servers=

@@ -3,6 +3,8 @@
  *
  *     pool_lost POINT write FILES [SECONDS]      create files, or write them again; killed after that time
  *     pool_lost POINT remove FILES [SECONDS]     remove them
+ *     pool_lost POINT lock FILES [SECONDS]       lock them
+ *     pool_lost POINT hold FILES SECONDS         lock them, print, and keep the locks until it is killed
  *     pool_lost POINT read FILES SECONDS         read them; no call takes longer than that
  *
  * Prints what it has seen, and the first message. Files that are not there, and zeros, are what a client leaves that
@@ -13,6 +15,7 @@
 #include <stdlib.h>
 #include <sys/time.h>
 #include <time.h>
+#include <unistd.h>
 #include <deltafs/deltafs_pool.h>
 
 #define WORDS 80000 /* of 8 bytes; of a file, which has two chunks */
@@ -116,11 +119,37 @@ static void remove_file(unsigned file)
     *(status == DELTAFS_OK ? &fine : status == DELTAFS_ERR_NOT_FOUND ? &absent : &failed) += 1;
 }
 
+static void lock_file(unsigned file)
+{
+    const struct deltafs_pool_lock lock = {.struct_size = sizeof lock, .type = DELTAFS_POOL_EXCLUSIVE};
+    deltafs_pool_file *f = NULL;
+    int status = open_file(file, O_RDWR, &f);
+
+    double start = seconds();
+    if (status == DELTAFS_OK)
+        status = note(start, deltafs_pool_file_lock(f, &lock));
+    deltafs_pool_file_close(f);
+    *(status == DELTAFS_OK ? &fine : &failed) += 1;
+}
+
+static void (*command(const char *name))(unsigned)
+{
+    switch (name[0]) {
+    case 'w':
+        return write_file;
+    case 'l':
+    case 'h':
+        return lock_file;
+    default:
+        return name[2] == 'a' ? read_file : remove_file;
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 4)
         return 2;
-    void (*run)(unsigned) = argv[2][0] == 'w' ? write_file : argv[2][2] == 'a' ? read_file : remove_file;
+    void (*run)(unsigned) = command(argv[2]);
     unsigned files = (unsigned)atoi(argv[3]);
     double time = argc > 4 ? atof(argv[4]) : 100;
     const struct itimerval end = {.it_value = {.tv_sec = (time_t)time, .tv_usec = (suseconds_t)(1e6 * time) % 1000000}};
@@ -134,6 +163,11 @@ int main(int argc, char **argv)
         setitimer(ITIMER_REAL, &end, NULL);
     for (unsigned i = 0; i < files; i++)
         run(i);
+    if (argv[2][0] == 'h') {
+        printf("%u locked\n", fine);
+        fflush(stdout);
+        pause();
+    }
     deltafs_pool_close(pool);
     printf("%u fine, %u failed, %u absent, %u short, %u zeros; %.2f seconds at most; %s\n", fine, failed, absent,
            short_ones, zeros, longest, message);

@@ -268,7 +268,8 @@ static int can_start(const struct pool_peers *p, const struct pool_job *job)
 {
     const struct pool_request *r = &job->request;
 
-    return p->calls_to[r->server] < CALLS_TO && !(r->op == POOL_GROW && is_growing(p, r));
+    return p->lost[r->server] != PEER_LATE && p->calls_to[r->server] < CALLS_TO &&
+           !(r->op == POOL_GROW && is_growing(p, r));
 }
 
 /* Take all waiting jobs that grow the same file out of the queue, behind `job`. */
@@ -356,6 +357,14 @@ static void calls_start(struct pool_peers *p)
     }
 }
 
+/* Whether a request fails at once. Only that a client is gone waits for a late server: its locks would stay there. */
+static int is_lost(const struct pool_peers *p, const struct pool_request *r)
+{
+    uint8_t lost = p->lost[r->server];
+
+    return lost == PEER_GONE || (lost == PEER_LATE && r->op != POOL_LEAVE);
+}
+
 /* Answer what waits for servers that are lost. */
 static void answer_waiting(struct pool_peers *p)
 {
@@ -363,7 +372,7 @@ static void answer_waiting(struct pool_peers *p)
 
     while (*at) {
         struct pool_job *job = *at;
-        if (p->lost[job->request.server] == PEER_FINE) {
+        if (!is_lost(p, &job->request)) {
             before = job;
             at = &job->next;
             continue;
@@ -391,7 +400,7 @@ void pool_peers_ask(struct pool_peers *p, struct pool_job *job)
         pool_door_answer(p->door, job, &answer);
         return;
     }
-    if (p->lost[r->server] != PEER_FINE) {
+    if (is_lost(p, r)) {
         answer_lost(p, job);
         return;
     }

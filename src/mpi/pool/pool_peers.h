@@ -8,7 +8,8 @@
  * there is no deadlock.
  *
  * Calls that a server has not answered in time stay with MPI, and do not count any more; those to servers that are fine
- * wait for them until then. Only these take memory beyond that.
+ * wait for them until then. Only these take memory beyond that. Locks of a client that is gone are released when such a
+ * server answers again; what the client had is kept until then.
  *
  * To grow a file, one call is under way at a time; what clients ask meanwhile goes in the next one, all at once. */
 #ifndef DELTAFS_MPI_POOL_PEERS_H
