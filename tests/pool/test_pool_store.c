@@ -1,6 +1,7 @@
 /* The store of a server of a pool: names, chunks against an oracle in memory, damage. */
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stdint.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -284,6 +286,42 @@ static int mount_small(const char *size)
            mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 && mount("none", folder, "tmpfs", 0, options) == 0;
 }
 
+/* A write that fails half way does not make a damaged block, which it did not reach, a valid one. */
+static void test_half(void **state)
+{
+    enum { BEFORE = 20 };
+    static uint8_t bytes[8 * POOL_BLOCK];
+    const off_t at = (off_t)BEFORE * POOL_CHUNK;
+    struct rlimit limit, most;
+    struct pool_store *s = create();
+    char path[100];
+
+    (void)state;
+    memset(bytes, 'a', sizeof bytes);
+    for (uint64_t i = 0; i <= BEFORE; i++) /* the last one is behind the end of all other files of the store */
+        assert_int_equal(pool_store_write(s, 1, i * POOL_CHUNK, bytes, sizeof bytes, &e), DELTAFS_OK);
+    snprintf(path, sizeof path, "%s/bytes.0", local);
+    int fd = open(path, O_WRONLY);
+    assert_int_equal(pwrite(fd, "y", 1, at + 6 * POOL_BLOCK), 1);
+    close(fd);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    most = limit;
+    most.rlim_cur = (rlim_t)at + 4 * POOL_BLOCK;
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &most);
+    memset(bytes, 'b', sizeof bytes);
+    int status = pool_store_write(s, 1, BEFORE * (uint64_t)POOL_CHUNK, bytes, sizeof bytes, &e);
+    setrlimit(RLIMIT_FSIZE, &limit);
+    assert_int_not_equal(status, DELTAFS_OK);
+    for (uint64_t i = 0; i < 8; i++) {
+        status = pool_store_read(s, 1, BEFORE * (uint64_t)POOL_CHUNK + i * POOL_BLOCK, bytes, POOL_BLOCK, &e);
+        assert_int_equal(status, i == 6 ? DELTAFS_ERR_DAMAGED : DELTAFS_OK);
+        if (i != 6)
+            assert_int_equal(bytes[POOL_BLOCK - 1], i < 4 ? 'b' : 'a');
+    }
+    pool_store_destroy(s);
+}
+
 /* When storage is full, calls fail, and nothing that is stored is lost; when files are removed, there is room again. */
 static void test_full(void **state)
 {
@@ -357,10 +395,10 @@ static void test_full_records(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),        cmocka_unit_test(test_list),          cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_long),         cmocka_unit_test(test_reuse),         cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_folder),       cmocka_unit_test(test_shared_folder), cmocka_unit_test(test_full),
-        cmocka_unit_test(test_full_records),
+        cmocka_unit_test(test_names), cmocka_unit_test(test_list),         cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_long),  cmocka_unit_test(test_reuse),        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_half),  cmocka_unit_test(test_folder),       cmocka_unit_test(test_shared_folder),
+        cmocka_unit_test(test_full),  cmocka_unit_test(test_full_records),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -116,12 +116,14 @@ static int blocks_fill(struct pool_store *s, const struct store_chunk *c, uint32
     return status;
 }
 
-/* A write has failed: blocks have old bytes, new ones, or some of both, and these are what counts. */
-static void blocks_accept(struct pool_store *s, struct store_chunk *c, uint32_t first, uint32_t count)
+/* A write has failed: blocks have their old bytes, or the new ones. */
+static void blocks_accept(struct pool_store *s, struct store_chunk *c, const struct store_chunk *after, uint32_t first,
+                          uint32_t count)
 {
     for (uint32_t i = first; i < first + count; i++)
-        if (c->crc[i] != 0 && store_place_read(s, c->place, i, s->scratch, POOL_BLOCK, error_ignored()) == DELTAFS_OK)
-            c->crc[i] = block_crc(s->scratch);
+        if (c->crc[i] != 0 && store_place_read(s, c->place, i, s->scratch, POOL_BLOCK, error_ignored()) == DELTAFS_OK &&
+            block_crc(s->scratch) == after->crc[i])
+            c->crc[i] = after->crc[i];
 }
 
 static void blocks_written(struct pool_store *s, struct store_chunk *c, uint32_t first, uint32_t count,
@@ -150,7 +152,7 @@ static int blocks_write(struct pool_store *s, const uint8_t key[STORE_CHUNK_KEY]
         return status;
     s->count_blocks = blocks;
     if (has_record && !is_new) {
-        blocks_accept(s, &before, first, count);
+        blocks_accept(s, &before, c, first, count);
         chunk_put(s, key, &before, 0, error_ignored());
     } else if (is_new &&
                (!has_record || store_delete(s, STORE_CHUNKS, key, STORE_CHUNK_KEY, error_ignored()) == DELTAFS_OK)) {
