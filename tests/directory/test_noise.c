@@ -1,51 +1,97 @@
-/* Random values are taken for noise, and are stored as they are; values that pack are not. */
+/* Random values are taken for noise, and are stored as they are; values that pack are not. Random bytes of others are
+ * not looked at. */
 #include "directory/format/noise.h"
 #include "directory/format/planes.h"
 #include "unit_help.h"
 
+#define COUNT     128
 #define VALUE_MAX 40
+
+static uint8_t values[COUNT * VALUE_MAX + PLANES_SLACK];
 
 static void test_noise(void **state)
 {
-    uint8_t values[128 * VALUE_MAX + PLANES_SLACK];
-    uint32_t order[64];
+    uint32_t order[COUNT / 2];
     struct rng r = rng_init(36);
     unsigned noise = 0;
+    struct noise s;
 
     (void)state;
-    for (size_t i = 0; i < 64; i++)
+    for (size_t i = 0; i < COUNT / 2; i++)
         order[i] = (uint32_t)(2 * i);
     for (int round = 0; round < 200; round++) {
         size_t size = NOISE_BYTES + rng_below(&r, VALUE_MAX - NOISE_BYTES + 1);
         rng_fill(&r, values, sizeof values);
-        noise += (unsigned)values_are_noise(values, NULL, 128, size);
-        CHECK(!values_are_noise(values, NULL, NOISE_SAMPLE - 1, size));
-        CHECK(!values_are_noise(values, NULL, 128, NOISE_BYTES - 1));
+        noise_choose(&s, values, NULL, COUNT, size);
+        noise += (unsigned)noise_is_all(&s);
+        noise_choose(&s, values, NULL, NOISE_VALUES - 1, size);
+        CHECK(!noise_is_all(&s) && noise_front(&s, 0, size) == 0);
+        noise_choose(&s, values, NULL, COUNT, NOISE_BYTES - 1);
+        CHECK(!noise_is_all(&s));
         /* One byte is the same in every second value. */
-        for (size_t i = 0; i < 128; i += 2)
+        for (size_t i = 0; i < COUNT; i += 2)
             values[i * size + size - 1] = 7;
-        CHECK(!values_are_noise(values, order, 64, size));
+        noise_choose(&s, values, order, COUNT / 2, size);
+        CHECK(!noise_is_all(&s) && noise_front(&s, 1, size - 1) < size - 1);
     }
     CHECK(noise > 190);
 }
 
-/* No bit of their exponents is the same in all of them, but planes of these pack. */
-static void test_numbers_around_two(void **state)
+/* The random bytes in front of others, in columns of all sizes. */
+static void test_front(void **state)
 {
-    double values[128 + PLANES_SLACK / sizeof(double)] = {0};
-    struct rng r = rng_init(37);
+    struct rng r = rng_init(38);
+    unsigned right = 0;
+    struct noise s;
 
     (void)state;
-    for (size_t i = 0; i < 128; i++)
-        values[i] = (rng_below(&r, 2) ? 1 : -1) * 8.0 * (double)(rng_next(&r) >> 11) / (double)(UINT64_C(1) << 53);
-    CHECK(!values_are_noise((const uint8_t *)values, NULL, 128, sizeof values[0]));
+    for (int round = 0; round < 200; round++) {
+        size_t at = rng_below(&r, 5), size = 1 + rng_below(&r, 20), front = rng_below(&r, size + 1);
+        rng_fill(&r, values, sizeof values);
+        for (size_t i = 0; i < COUNT && front < size; i++)
+            values[i * VALUE_MAX + at + front] = (uint8_t)(i / 32);
+        noise_choose(&s, values, NULL, COUNT, VALUE_MAX);
+        right += noise_front(&s, at, size) == front;
+    }
+    CHECK(right > 190);
+}
+
+/* Every bit of their exponents varies, but planes of these pack. */
+static void test_numbers_around_two(void **state)
+{
+    double numbers[COUNT + PLANES_SLACK / sizeof(double)] = {0};
+    struct rng r = rng_init(37);
+    struct noise s;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT; i++)
+        numbers[i] = (rng_below(&r, 2) ? 1 : -1) * 8.0 * (double)(rng_next(&r) >> 11) / (double)(UINT64_C(1) << 53);
+    noise_choose(&s, (const uint8_t *)numbers, NULL, COUNT, sizeof numbers[0]);
+    CHECK(!noise_is_all(&s));
+    CHECK(noise_front(&s, 0, sizeof numbers[0]) == 6);
+}
+
+/* Planes of counters pack: each bit changes seldom, or each time. */
+static void test_counters(void **state)
+{
+    uint64_t numbers[COUNT + PLANES_SLACK / sizeof(uint64_t)] = {0};
+    struct noise s;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT; i++)
+        numbers[i] = 1000 + i;
+    noise_choose(&s, (const uint8_t *)numbers, NULL, COUNT, sizeof numbers[0]);
+    CHECK(!noise_is_all(&s));
+    CHECK(noise_front(&s, 0, sizeof numbers[0]) == 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_noise),
+        cmocka_unit_test(test_front),
         cmocka_unit_test(test_numbers_around_two),
+        cmocka_unit_test(test_counters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -38,14 +38,14 @@ static void check_decompress(const uint8_t *bytes, size_t packed, size_t n)
     free(out);
 }
 
-static size_t check(size_t n)
+static size_t check_skip(size_t n, size_t skip)
 {
     size_t max = pack_max(n), length = n;
     uint8_t *out = malloc(max + GUARD);
 
     assert_non_null(out);
     memset(out, 0xa5, max + GUARD);
-    size_t packed = pack_compress(in, n, out);
+    size_t packed = pack_compress(in, n, skip, out);
     assert_true(packed <= max);
     for (size_t i = 0; i < GUARD; i++)
         assert_int_equal(out[max + i], 0xa5);
@@ -54,6 +54,15 @@ static size_t check(size_t n)
     assert_memory_equal(back, in, n);
     check_decompress(out, packed, n);
     free(out);
+    return packed;
+}
+
+static size_t check(size_t n)
+{
+    size_t packed = check_skip(n, 0);
+
+    check_skip(n, n / 3);
+    assert_true(check_skip(n, n) >= n);
     return packed;
 }
 
@@ -117,7 +126,7 @@ static void test_forged(void **state)
     for (int round = 0; round < 20000; round++) {
         size_t n = 1 + rng_below(&r, 600), length = sizeof back;
         fill(&r, n, 1 + (unsigned)rng_below(&r, 200), 60);
-        size_t packed = pack_compress(in, n, out);
+        size_t packed = pack_compress(in, n, rng_below(&r, 2) ? 0 : n / 2, out);
         for (uint64_t k = rng_below(&r, 4); k > 0; k--)
             out[rng_below(&r, packed)] = (uint8_t)rng_next(&r);
         int is_valid = snappy_uncompressed_length((char *)out, packed, &length) == SNAPPY_OK && length == n &&

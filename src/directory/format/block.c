@@ -175,19 +175,21 @@ static int block_lay_out(struct block_writer *w, size_t *length, struct error *e
 }
 
 /* Pack each strip by itself, if that helps it. */
-static size_t block_pack_strips(struct block_writer *w, size_t unpacked, size_t plain)
+static size_t block_pack_strips(struct block_writer *w, const struct noise *noise, size_t unpacked, size_t plain)
 {
     const struct strips *strips = &w->strips;
-    size_t planes = unpacked / (size_t)w->value_size;
+    size_t planes = unpacked / (size_t)w->value_size, at = 0;
     const uint8_t *from = w->layout.bytes;
     uint8_t *table = w->out.bytes + BLOCK_HEADER_SIZE, *to = table + BLOCK_TABLE_ENTRY * strips->count;
 
     for (uint32_t i = 0; i < strips->count; i++, table += BLOCK_TABLE_ENTRY) {
-        size_t n = planes * strips->bytes[i], packed = pack_compress(from, n, to);
+        size_t n = planes * strips->bytes[i], skip = planes * noise_front(noise, at, strips->bytes[i]);
+        size_t packed = skip < n ? pack_compress(from, n, skip, to) : n;
         int is_packed = packed < n - (n >> BLOCK_MIN_GAIN_SHIFT);
         if (!is_packed)
             memcpy(to, from, packed = n);
         put_u32(table, (uint32_t)packed << 1 | (unsigned)is_packed);
+        at += strips->bytes[i];
         from += n;
         to += packed;
     }
@@ -195,22 +197,24 @@ static size_t block_pack_strips(struct block_writer *w, size_t unpacked, size_t 
     return all < plain - (plain >> BLOCK_MIN_GAIN_SHIFT) ? all : 0;
 }
 
-/* Whether to try to pack the payload. */
-static int block_may_pack(const struct block_writer *w)
+/* Whether to try to pack the payload; chooses the values to look at. */
+static int block_may_pack(const struct block_writer *w, struct noise *noise)
 {
-    return w->codec == CODEC_SNAPPY &&
-           (w->value_size < 0 ||
-            !values_are_noise(w->source ? w->source : w->values.bytes, w->order, w->count, (size_t)w->value_size));
+    noise->size = 0;
+    if (w->codec == CODEC_SNAPPY && w->value_size >= 0)
+        noise_choose(noise, w->source ? w->source : w->values.bytes, w->order, w->count, (size_t)w->value_size);
+    return w->codec == CODEC_SNAPPY && !noise_is_all(noise);
 }
 
 /* Pack the payload into place; returns its length, or 0 if that does not help. `plain` is what it is without. */
-static size_t block_pack(struct block_writer *w, uint8_t flags, size_t unpacked, size_t plain)
+static size_t block_pack(struct block_writer *w, const struct noise *noise, uint8_t flags, size_t unpacked,
+                         size_t plain)
 {
     if (plain == 0)
         return 0;
     if (flags & BLOCK_FLAG_STRIPS)
-        return block_pack_strips(w, unpacked, plain);
-    size_t packed = pack_compress(w->layout.bytes, unpacked, w->out.bytes + BLOCK_HEADER_SIZE);
+        return block_pack_strips(w, noise, unpacked, plain);
+    size_t packed = pack_compress(w->layout.bytes, unpacked, 0, w->out.bytes + BLOCK_HEADER_SIZE);
     return packed < plain - (plain >> BLOCK_MIN_GAIN_SHIFT) ? packed : 0;
 }
 
@@ -244,7 +248,8 @@ static void block_seal_strips(const struct strips *strips, uint32_t seed, uint8_
 int block_writer_close(struct block_writer *w, const struct block_id *id, uint32_t seed, size_t *length,
                        struct error *e)
 {
-    int is_variable = w->value_size < 0, may_pack = block_may_pack(w);
+    struct noise noise;
+    int is_variable = w->value_size < 0, may_pack = block_may_pack(w, &noise);
     uint8_t flags = block_flags(w);
     size_t unpacked = w->used;
     int status = DELTAFS_OK;
@@ -256,7 +261,8 @@ int block_writer_close(struct block_writer *w, const struct block_id *id, uint32
                                 "a block", e);
     if (status != DELTAFS_OK)
         return status;
-    size_t plain = is_variable ? unpacked : w->used, packed = may_pack ? block_pack(w, flags, unpacked, plain) : 0;
+    size_t plain = is_variable ? unpacked : w->used;
+    size_t packed = may_pack ? block_pack(w, &noise, flags, unpacked, plain) : 0;
     uint8_t *h = w->out.bytes;
     if (packed == 0) {
         flags &= BLOCK_FLAG_VARIABLE;

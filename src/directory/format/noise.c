@@ -1,40 +1,50 @@
-/* Of random values one bit in 2^15 is the same in a sample of 16. What planes make smaller has far more such bits:
- * signs, exponents and upper digits. Where numbers lie on both sides of 2.0 no bit of their exponents is the same in
- * all, but most are the next one's opposite or equal, and Snappy finds these planes' repetitions. */
+/* Pairs of neighbours are a sample of the values. A bit of them is regular if it differs in all pairs or in none, or if
+ * that follows from the next bit: of random values one bit in 2^14 is. What planes make smaller has far more such bits:
+ * signs, exponents and upper digits, and what changes slowly from one value to the next. Where numbers lie on both
+ * sides of 2.0 all bits of their exponents vary, but most are the next one's opposite or equal. */
 #include "base/coding.h"
 #include "directory/format/noise.h"
 #include "directory/format/planes.h"
 
 #define NOISE_SHARE 64 /* with one bit of so many, trying may pay: a block must become shorter by a 32nd */
 
-/* The bits of eight bytes, at `at` of each value, that are the same in all of the sample, or follow from the next bit.
- */
-static uint64_t noise_same(const uint8_t *const *sample, size_t at)
+void noise_choose(struct noise *s, const uint8_t *values, const uint32_t *order, size_t n, size_t size)
 {
-    uint64_t first = get_u64(sample[0] + at), differ = 0, unlike = 0;
-
-    for (size_t i = 1; i < NOISE_SAMPLE; i++) {
-        uint64_t x = get_u64(sample[i] + at) ^ first;
-        differ |= x;
-        unlike |= x ^ x >> 1;
+    s->size = n < NOISE_VALUES ? 0 : size;
+    for (size_t i = 0; i < NOISE_PAIRS && s->size > 0; i++) {
+        s->value[i] = planes_value(values, order, size, i * n / NOISE_PAIRS);
+        s->next[i] = planes_value(values, order, size, i * n / NOISE_PAIRS + 1);
     }
-    return ~differ | ~unlike;
 }
 
-int values_are_noise(const uint8_t *values, const uint32_t *order, size_t n, size_t size)
+/* The regular bits of `n` bytes, no more than eight, from `at` on. */
+static uint64_t noise_regular(const struct noise *s, size_t at, size_t n)
 {
-    const uint8_t *sample[NOISE_SAMPLE];
-    size_t count = 0;
+    uint64_t first = get_u64(s->value[0] + at) ^ get_u64(s->next[0] + at), vary = 0, vary_alone = 0;
 
-    if (n < NOISE_SAMPLE || size < NOISE_BYTES)
-        return 0;
-    for (size_t i = 0; i < NOISE_SAMPLE; i++)
-        sample[i] = planes_value(values, order, size, i * n / NOISE_SAMPLE);
-    for (size_t at = 0; at < size; at += 8) {
-        uint64_t same = noise_same(sample, at);
-        if (size - at < 8)
-            same &= (UINT64_C(1) << 8 * (size - at)) - 1;
-        count += count_bits(same);
+    for (size_t i = 1; i < NOISE_PAIRS; i++) {
+        uint64_t x = get_u64(s->value[i] + at) ^ get_u64(s->next[i] + at) ^ first;
+        vary |= x;
+        vary_alone |= x ^ x >> 1;
     }
-    return count * NOISE_SHARE < 8 * size;
+    return ~(vary & vary_alone) & UINT64_MAX >> 8 * (8 - n);
+}
+
+int noise_is_all(const struct noise *s)
+{
+    size_t count = 0, enough = s->size < NOISE_BYTES ? 0 : (8 * s->size + NOISE_SHARE - 1) / NOISE_SHARE;
+
+    for (size_t at = 0; at < s->size && count < enough; at += 8)
+        count += count_bits(noise_regular(s, at, s->size - at < 8 ? s->size - at : 8));
+    return count < enough;
+}
+
+size_t noise_front(const struct noise *s, size_t at, size_t size)
+{
+    for (size_t i = 0; i < size && s->size > 0; i += 8) {
+        uint64_t regular = noise_regular(s, at + i, size - i < 8 ? size - i : 8);
+        if (regular != 0)
+            return i + (size_t)__builtin_ctzll(regular) / 8;
+    }
+    return s->size > 0 ? size : 0;
 }

@@ -73,16 +73,16 @@ static size_t pack_match(const uint8_t *a, const uint8_t *b, const uint8_t *end)
     return (size_t)(b - start);
 }
 
-static uint8_t *pack_fragment(const uint8_t *in, size_t n, uint8_t *out)
+static uint8_t *pack_fragment(const uint8_t *in, size_t n, size_t skip, uint8_t *out)
 {
     uint16_t table[1u << PACK_TABLE_BITS];
     unsigned bits = PACK_TABLE_LOW;
     size_t at = 0, literal = 0, last = n > PACK_MARGIN ? n - PACK_MARGIN : 0;
 
-    while (bits < PACK_TABLE_BITS && (size_t)1 << bits < n)
+    while (bits < PACK_TABLE_BITS && (size_t)1 << bits < n - skip)
         bits++;
     memset(table, 0, sizeof *table << bits);
-    for (size_t next = 1, tries = 1u << PACK_SKIP_SHIFT; next < last; next = at + (tries++ >> PACK_SKIP_SHIFT)) {
+    for (size_t next = skip + 1, tries = 1u << PACK_SKIP_SHIFT; next < last; next = at + (tries++ >> PACK_SKIP_SHIFT)) {
         at = next;
         uint32_t four = get_u32(in + at);
         uint16_t *slot = &table[four * 0x1e35a7bdu >> (32 - bits)];
@@ -103,12 +103,14 @@ static uint8_t *pack_fragment(const uint8_t *in, size_t n, uint8_t *out)
     return n > literal ? pack_literal(out, in + literal, n - literal) : out;
 }
 
-size_t pack_compress(const uint8_t *in, size_t n, uint8_t *out)
+size_t pack_compress(const uint8_t *in, size_t n, size_t skip, uint8_t *out)
 {
     uint8_t *p = put_varint(out, n);
 
-    for (size_t done = 0; done < n; done += PACK_FRAGMENT)
-        p = pack_fragment(in + done, n - done < PACK_FRAGMENT ? n - done : PACK_FRAGMENT, p);
+    for (size_t done = 0; done < n; done += PACK_FRAGMENT) {
+        size_t here = n - done < PACK_FRAGMENT ? n - done : PACK_FRAGMENT, skipped = skip < done ? 0 : skip - done;
+        p = pack_fragment(in + done, here, skipped < here ? skipped : here, p);
+    }
     return (size_t)(p - out);
 }
 
