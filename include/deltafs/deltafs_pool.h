@@ -21,8 +21,9 @@
  *  - A folder is not renamed at once: deltafs_pool_rename.
  *  - Creating or removing an entry does not change the times of its folder. Reading does not change the access time.
  *  - A file that is removed is gone, even if it is open: calls return DELTAFS_ERR_NOT_FOUND.
- *  - If one process writes to a file while another truncates it, what was written may be lost. If two processes write
- *    the same bytes at once, each block of 4 KiB has those of one of them, or of both.
+ *  - If one process writes to a file while another truncates it, what was written may be lost, or be behind the end:
+ *    then it is there again if the file grows, or stays in the pool if the file is removed. If two processes write the
+ *    same bytes at once, each block of 4 KiB has those of one of them, or of both.
  *  - A process that reads what another one is just writing behind the end of the file may get zeros. When the write has
  *    returned, the bytes are there.
  *  - A process that is killed while it writes to, truncates or removes a file may have done a part of it. What is

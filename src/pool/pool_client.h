@@ -71,8 +71,10 @@ int pool_find(struct deltafs_pool *p, struct pool_place *place, int has_last, st
 int pool_look_id(struct deltafs_pool *p, uint64_t id, const char *name, struct pool_attributes *out, struct error *e);
 int pool_stat_of(const struct pool_attributes *a, struct deltafs_pool_stat *out, const char *call, struct error *e);
 
-/* Remove what is stored behind `size` bytes of a file that had `before`. The server of its attributes has begun. */
-int pool_cut(struct deltafs_pool *p, uint64_t id, uint64_t size, uint64_t before, const char *name, struct error *e);
+/* Remove what is stored behind `size` bytes of a file that had `before`. The server of its attributes has begun.
+ * `flags`: POOL_IS_REMOVED. */
+int pool_cut(struct deltafs_pool *p, uint64_t id, uint64_t size, uint64_t before, uint32_t flags, const char *name,
+             struct error *e);
 #define POOL_SIZE_UNKNOWN UINT64_MAX
 int pool_truncate(struct deltafs_pool *p, uint64_t id, uint64_t size, uint64_t before, const char *name,
                   struct error *e);

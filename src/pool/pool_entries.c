@@ -111,8 +111,8 @@ int deltafs_pool_set_attributes(deltafs_pool *pool, const char *path, int flags,
 
 /* Servers that have chunks of the file between two sizes, each once; `from` is where to go on. That of the attributes
  * has removed what it has, if one request is enough for that. */
-static size_t cut_calls(const struct deltafs_pool *p, uint64_t id, uint64_t size, uint64_t before, uint64_t *from,
-                        struct pool_call calls[POOL_SLOTS])
+static size_t cut_calls(const struct deltafs_pool *p, uint64_t id, uint64_t size, uint64_t before, uint32_t flags,
+                        uint64_t *from, struct pool_call calls[POOL_SLOTS])
 {
     uint32_t servers = p->link.servers;
     uint64_t last = (before - 1) / POOL_CHUNK, first = size / POOL_CHUNK;
@@ -130,6 +130,7 @@ static size_t cut_calls(const struct deltafs_pool *p, uint64_t id, uint64_t size
             continue;
         calls[n] = pool_call_of(POOL_CUT, server);
         calls[n].request.id = id;
+        calls[n].request.flags = flags;
         calls[n++].request.size = size;
     }
     return n;
@@ -155,7 +156,8 @@ static int cut_all(struct deltafs_pool *p, struct pool_call *calls, size_t n, st
     return status;
 }
 
-int pool_cut(struct deltafs_pool *p, uint64_t id, uint64_t size, uint64_t before, const char *name, struct error *e)
+int pool_cut(struct deltafs_pool *p, uint64_t id, uint64_t size, uint64_t before, uint32_t flags, const char *name,
+             struct error *e)
 {
     struct pool_call calls[POOL_SLOTS];
     uint64_t from = 0;
@@ -164,7 +166,7 @@ int pool_cut(struct deltafs_pool *p, uint64_t id, uint64_t size, uint64_t before
 
     if (before <= size)
         return DELTAFS_OK;
-    while (status == DELTAFS_OK && (n = cut_calls(p, id, size, before, &from, calls)) > 0)
+    while (status == DELTAFS_OK && (n = cut_calls(p, id, size, before, flags, &from, calls)) > 0)
         status = cut_all(p, calls, n, e);
     return status == DELTAFS_OK ? status : error_set(e, status, "%s: %s", name, e->text);
 }
@@ -175,7 +177,7 @@ int pool_remove_inode(struct deltafs_pool *p, uint64_t id, const char *name, str
     int status = pool_ask(p, &c, name, e);
 
     if (status == DELTAFS_OK)
-        status = pool_cut(p, id, 0, c.answer.attributes.size, name, e);
+        status = pool_cut(p, id, 0, c.answer.attributes.size, POOL_IS_REMOVED, name, e);
     return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
 }
 
@@ -188,7 +190,7 @@ static int remove_file(struct deltafs_pool *p, const struct pool_place *place, s
     int status = pool_ask(p, &c, place->path, e);
     if (status != DELTAFS_OK)
         return status;
-    return c.answer.value ? pool_cut(p, a->id, 0, a->size, place->path, e)
+    return c.answer.value ? pool_cut(p, a->id, 0, a->size, POOL_IS_REMOVED, place->path, e)
                           : pool_remove_inode(p, a->id, place->path, e);
 }
 

@@ -182,7 +182,7 @@ int pool_truncate(struct deltafs_pool *p, uint64_t id, uint64_t size, uint64_t b
     if (has_others && before == POOL_SIZE_UNKNOWN)
         status = pool_look_id(p, id, name, &a, e);
     if (has_others && status == DELTAFS_OK)
-        status = pool_cut(p, id, size, a.size, name, e);
+        status = pool_cut(p, id, size, a.size, 0, name, e);
     c.request.size = size;
     if (status == DELTAFS_OK)
         do
@@ -190,7 +190,7 @@ int pool_truncate(struct deltafs_pool *p, uint64_t id, uint64_t size, uint64_t b
         while (status == POOL_HAS_CHANGED);
     if (status != DELTAFS_OK || !has_others || c.answer.value <= a.size) /* else it has grown meanwhile */
         return status;
-    return pool_cut(p, id, size, c.answer.value, name, e);
+    return pool_cut(p, id, size, c.answer.value, 0, name, e);
 }
 
 static int check_access(const struct deltafs_pool_file *f, int refused, const char *what, struct error *e)
@@ -348,6 +348,7 @@ static void write_undo(struct deltafs_pool_file *f, struct pool_call *calls, siz
     for (size_t i = 0; i < n; i++) {
         calls[i] = pool_call_of(POOL_CUT, calls[i].request.server);
         calls[i].request.id = f->id;
+        calls[i].request.flags = POOL_IS_REMOVED;
     }
     pool_link_calls(&f->pool->link, calls, n, error_ignored());
 }

@@ -68,7 +68,7 @@ enum pool_op {
                       its target, on the server of its attributes */
     POOL_WRITE,    /* id, offset; bytes; within a chunk. POOL_HAS_INODE: grow the file, too */
     POOL_CUT,      /* id, size: remove what is behind that; on this server, up to POOL_CUT_CHUNKS -> `value`: whether
-                      there may be more */
+                      there may be more. POOL_IS_REMOVED */
     POOL_LOCK,     /* id, offset, size: the end; mode: enum pool_lock, gid: whether it is a test, uid: process.
                       `value` is the client, which its server fills in. -> if it is refused, attributes: id: where
                       the other's lock begins, size: its end, mode, uid */
@@ -83,7 +83,8 @@ enum pool_flag {
     POOL_SET_MTIME = 8,
     POOL_SET_ATIME = 16,
     POOL_HAS_FOLDER = 32, /* of create and link: id and generation of the folder are given */
-    POOL_HAS_INODE = 64   /* do what is to be done with the attributes, too, which this server has (unlink: may have) */
+    POOL_HAS_INODE = 64,  /* do what is to be done with the attributes, too, which this server has (unlink: may have) */
+    POOL_IS_REMOVED = 128 /* the file is gone: bytes that are written to it now are refused */
 };
 
 enum pool_lock { POOL_UNLOCKED, POOL_SHARED, POOL_EXCLUSIVE };

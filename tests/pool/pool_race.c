@@ -1,4 +1,4 @@
-/* Processes that create and remove the same folders and files at once: nothing is lost, and nothing is left.
+/* Processes that create, write and remove the same folders and files at once: nothing is lost, and nothing is left.
  *
  *     pool_race POINT PROCESSES ROUNDS */
 #include <fcntl.h>
@@ -54,6 +54,22 @@ static int one_round(deltafs_pool *pool, int me, int round)
     return EXIT_SUCCESS;
 }
 
+/* A file is written while others remove it. */
+static int write_and_remove(deltafs_pool *pool)
+{
+    static char bytes[1 << 20];
+    deltafs_pool_file *f = NULL;
+    int status = deltafs_pool_file_open(pool, "/both", O_RDWR | O_CREAT, 0600, &f);
+
+    if (status == DELTAFS_OK)
+        status = deltafs_pool_file_write(f, 0, bytes, sizeof bytes);
+    if (status != DELTAFS_OK && status != DELTAFS_ERR_NOT_FOUND)
+        return fail("write a file that is removed");
+    deltafs_pool_file_close(f);
+    status = deltafs_pool_unlink(pool, "/both");
+    return status == DELTAFS_OK || status == DELTAFS_ERR_NOT_FOUND ? EXIT_SUCCESS : fail("remove a file again");
+}
+
 static int process(const char *point, int me, int rounds)
 {
     deltafs_pool *pool = NULL;
@@ -62,7 +78,7 @@ static int process(const char *point, int me, int rounds)
     if (deltafs_pool_open(point, &pool) != DELTAFS_OK)
         return fail("open");
     for (int i = 0; i < rounds && code == EXIT_SUCCESS; i++)
-        code = one_round(pool, me, i);
+        code = one_round(pool, me, i) == EXIT_SUCCESS ? write_and_remove(pool) : EXIT_FAILURE;
     deltafs_pool_close(pool);
     return code;
 }

@@ -255,6 +255,21 @@ static void test_truncate(void **state)
     assert_int_equal(out[0], 0);
 }
 
+/* Bytes come to a server after it has removed the file. */
+static void test_late_write(void **state)
+{
+    const struct pool_request cut = {.op = POOL_CUT, .id = 9};
+    struct pool_request removed = cut;
+
+    (void)state;
+    removed.flags = POOL_IS_REMOVED;
+    assert_int_equal(ask(1, cut, ""), DELTAFS_OK);
+    assert_int_equal(write_byte(1, 9, 0, 0), DELTAFS_OK);
+    assert_int_equal(ask(1, removed, ""), DELTAFS_OK);
+    assert_int_equal(write_byte(1, 9, 0, 0), DELTAFS_ERR_NOT_FOUND);
+    assert_int_equal(write_byte(1, 10, 0, 0), DELTAFS_OK);
+}
+
 /* Requests that no client of ours makes. */
 static void test_malformed(void **state)
 {
@@ -283,10 +298,10 @@ static void test_malformed(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_members),  cmocka_unit_test(test_late_forget),
-                                       cmocka_unit_test(test_remove),   cmocka_unit_test(test_append),
-                                       cmocka_unit_test(test_dangling), cmocka_unit_test(test_locked),
-                                       cmocka_unit_test(test_truncate), cmocka_unit_test(test_malformed)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_members),  cmocka_unit_test(test_late_forget), cmocka_unit_test(test_remove),
+        cmocka_unit_test(test_append),   cmocka_unit_test(test_dangling),    cmocka_unit_test(test_locked),
+        cmocka_unit_test(test_truncate), cmocka_unit_test(test_late_write),  cmocka_unit_test(test_malformed)};
 
     return cmocka_run_group_tests(tests, setup, teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

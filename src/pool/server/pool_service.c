@@ -311,6 +311,13 @@ static int do_read(struct service_call *c, struct error *e)
     return status;
 }
 
+/* A file is removed while another process writes to it: bytes that come later would stay for ever, since the server of
+ * the attributes may have let the file grow before. */
+static uint64_t *removed_place(const struct service_call *c)
+{
+    return &c->v->removed[c->r->id % SERVICE_REMOVED];
+}
+
 static int do_write(struct service_call *c, struct error *e)
 {
     uint64_t n = c->r->bytes;
@@ -319,6 +326,8 @@ static int do_write(struct service_call *c, struct error *e)
 
     if (status == DELTAFS_OK && has_inode)
         status = inode_find(c, &inode, e);
+    else if (status == DELTAFS_OK && *removed_place(c) == c->r->id)
+        status = e->status = DELTAFS_ERR_NOT_FOUND;
     if (status == DELTAFS_OK)
         status = pool_store_write(c->store, c->r->id, c->r->offset, c->in, (size_t)n, e);
     return status == DELTAFS_OK && has_inode ? inode_grow(c, &inode, c->r->offset + n, e) : status;
@@ -328,6 +337,8 @@ static int do_cut(struct service_call *c, struct error *e)
 {
     int is_more = 0, status = pool_store_cut(c->store, c->r->id, c->r->size, &is_more, e);
 
+    if (c->r->flags & POOL_IS_REMOVED)
+        *removed_place(c) = c->r->id;
     c->answer->value = is_more != 0;
     return status;
 }

@@ -5,9 +5,12 @@
 #include "pool/server/pool_locks.h"
 #include "pool/store/pool_store.h"
 
+#define SERVICE_REMOVED 4096
+
 struct pool_service {
     struct pool_store *store;
     struct pool_locks locks;
+    uint64_t removed[SERVICE_REMOVED]; /* files that were removed lately, each at a place that its number says */
     uint32_t server, servers;
     uint64_t operations, clients;
     int is_stopping;
