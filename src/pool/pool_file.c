@@ -353,6 +353,19 @@ static void write_undo(struct deltafs_pool_file *f, struct pool_call *calls, siz
     pool_link_calls(&f->pool->link, calls, n, error_ignored());
 }
 
+/* A server had no room for its piece. The file has at least the size that the others' need, so that they are removed
+ * with it. */
+static void write_reach(struct deltafs_pool_file *f, const struct pool_call *calls, size_t n)
+{
+    struct pool_call c = pool_call_id(POOL_GROW, f->id);
+
+    for (size_t i = 0; i < n; i++) {
+        uint64_t end = calls[i].request.offset + calls[i].request.bytes;
+        c.request.size = c.request.size < end ? end : c.request.size;
+    }
+    pool_link_calls(&f->pool->link, &c, 1, error_ignored());
+}
+
 /* What is left to write: `n` extents, without the first bytes of the first one. */
 struct to_write {
     const struct deltafs_extent *extent;
@@ -402,6 +415,8 @@ static int write_some(struct deltafs_pool_file *f, struct to_write *w, struct er
     int status = all > 0 ? pieces_do(f, calls, all, e) : DELTAFS_OK;
     if (status == DELTAFS_ERR_NOT_FOUND)
         write_undo(f, calls, n);
+    else if (status == DELTAFS_ERR_NO_SPACE && n > 1)
+        write_reach(f, calls, n);
     return status;
 }
 

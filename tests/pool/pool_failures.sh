@@ -44,6 +44,9 @@ run read 40 5
 printed ' 0 failed, '
 run remove 40
 printed ' 0 failed, '
+# Nothing is left, also of files that have got a part of their bytes.
+expect 0 $client_node "$deltafs" pool status "$point"
+[ "$(grep -c '^server .* folders, 0 bytes, ' "$work/out")" = 2 ] || fail "bytes are left: $(cat "$work/out")"
 run write 10
 printed '^10 fine, '
 run read 10 5
