@@ -34,6 +34,7 @@ cp "$work/list" "$list"
 timeout 60 "$deltafs" pool wait "$point" --timeout 30 &
 client=$!
 sleep 0.1
+kill -0 $client 2>/dev/null || fail "'pool wait' is content with a list of servers that were killed"
 mv "$list.new" "$list"
 wait $client || fail "'pool wait' does not wait beside a list of servers that were killed"
 pool_stop
