@@ -22,8 +22,8 @@ for time in 0.01 0.02 0.03; do
     run read 100 5
     printed ' 0 failed, '
 done
-run write 10
-run read 10 5
+run write 10 100 9
+run read 10 5 9
 printed '^10 fine, 0 failed, 0 absent, 0 short, 0 zeros; '
 expect 0 $client_node "$deltafs" pool status "$point"
 printed '^server 0 .* 1 clients'
@@ -47,8 +47,8 @@ printed ' 0 failed, '
 # Nothing is left, also of files that have got a part of their bytes.
 expect 0 $client_node "$deltafs" pool status "$point"
 [ "$(grep -c '^server .* folders, 0 bytes, ' "$work/out")" = 2 ] || fail "bytes are left: $(cat "$work/out")"
-run write 10
+run write 10 100 9
 printed '^10 fine, '
-run read 10 5
+run read 10 5 9
 printed '^10 fine, 0 failed, 0 absent, 0 short, 0 zeros; '
 pool_stop
