@@ -78,6 +78,10 @@ static inline const uint8_t *get_varint(const uint8_t *p, const uint8_t *end, ui
         *out = *p;
         return p + 1;
     }
+    if (end - p >= 2 && p[1] < 0x80) { /* nearly all others */
+        *out = (uint64_t)p[1] << 7 | (p[0] & 0x7f);
+        return p + 2;
+    }
     for (unsigned shift = 0; shift < 64 && p < end; shift += 7) {
         uint64_t byte = *p++;
         if (shift == 63 && byte > 1)

@@ -76,13 +76,48 @@ static void segment_fini(struct index_reader *r, struct segment *s)
     s->has_fence = 0;
 }
 
+/* An entry of a fence: returns the byte behind it, or NULL. */
+static inline const uint8_t *fence_get_entry(const uint8_t *p, const uint8_t *end, uint64_t *add, uint64_t *length)
+{
+    uint32_t both = end - p >= 4 ? get_u32(p) : 0;
+
+    if ((both & 0x80808080u) == 0x00800080u) { /* as most are: two varints of two bytes */
+        *add = (both & 0x7f) | (both >> 1 & 0x3f80);
+        *length = (both >> 16 & 0x7f) | (both >> 17 & 0x3f80);
+        return p + 4;
+    }
+    p = get_varint(p, end, add);
+    return p ? get_varint(p, end, length) : NULL;
+}
+
+/* The first keys of `n` leaves, and from offsets[0] on, up to `stop` at most, where they begin and end. Returns the
+ * byte behind the entries, or NULL. */
+static const uint8_t *fence_get_entries(const uint8_t *p, const uint8_t *end, uint32_t n, uint64_t stop, uint64_t *keys,
+                                        uint64_t *offsets)
+{
+    uint64_t key = 0, offset = offsets[0], add, length;
+
+    if (offset > stop)
+        return NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        p = fence_get_entry(p, end, &add, &length);
+        if (!p || add > UINT64_MAX - key || length > stop - offset || length < LEAF_HEADER_SIZE ||
+            length > LEAF_SIZE_MAX)
+            return NULL;
+        key += add;
+        offset += length;
+        keys[i] = key;
+        offsets[i + 1] = offset;
+    }
+    return p;
+}
+
 /* Decode a fence; returns a text on what is wrong, or NULL. *status is set if memory is what is missing. */
 static const char *segment_parse_fence(struct index_reader *r, struct segment *s, const uint8_t *p, int *status,
                                        struct error *e)
 {
     const struct footer *f = &s->footer;
     const uint8_t *end = p + f->fence_length;
-    uint64_t offset = get_u64(p + 32), key = 0, add, length;
 
     if (!log_is_sealed(r->seed, p, f->fence_length) || p[4] != FORMAT_FENCE || p[5] != 0 || get_u16(p + 6) != 0 ||
         get_u32(p + 28) != 0 || get_u32(p + 8) != f->fence_length)
@@ -98,23 +133,14 @@ static const char *segment_parse_fence(struct index_reader *r, struct segment *s
             memory_take(r->memory, ((size_t)f->leaves + 1) * sizeof *s->leaf_offsets, "a fence", &s->leaf_offsets, e);
     if (*status != DELTAFS_OK)
         return NULL;
-    p += FENCE_HEADER_SIZE;
-    for (uint32_t i = 0; i < f->leaves; i++) {
-        s->leaf_offsets[i] = offset;
-        p = get_varint(p, end, &add);
-        p = p ? get_varint(p, end, &length) : NULL;
-        if (!p || add > UINT64_MAX - key || offset > f->fence_offset || length > f->fence_offset - offset ||
-            length < LEAF_HEADER_SIZE || length > LEAF_SIZE_MAX)
-            return "a fence is malformed";
-        key += add;
-        offset += length;
-        s->first_keys[i] = key;
-    }
-    s->leaf_offsets[f->leaves] = offset;
+    s->leaf_offsets[0] = get_u64(p + 32);
+    p = fence_get_entries(p + FENCE_HEADER_SIZE, end, f->leaves, f->fence_offset, s->first_keys, s->leaf_offsets);
+    if (!p)
+        return "a fence is malformed";
     s->has_fence = 1;
     if (f->leaves > 0 && s->first_keys[0] != f->first_key)
         return "a fence's first key is not its footer's";
-    return p == end && offset == f->fence_offset ? NULL : "a fence's sizes do not add up";
+    return p == end && s->leaf_offsets[f->leaves] == f->fence_offset ? NULL : "a fence's sizes do not add up";
 }
 
 static int segment_compare(const void *a, const void *b)
@@ -514,19 +540,16 @@ int index_resume(struct io *io, const char *path, uint32_t partition, const uint
 
 uint32_t index_leaf_of(const struct segment *s, uint64_t key, uint32_t *leaves)
 {
-    uint32_t low = 0, high = s->footer.leaves;
+    uint32_t n = s->footer.leaves;
+    const uint64_t *at = s->first_keys;
 
     *leaves = 0;
-    if (high == 0 || key < s->footer.first_key || key > s->footer.last_key)
+    if (n == 0 || key < s->footer.first_key || key > s->footer.last_key)
         return 0;
-    /* The first leaf that begins at `key` or above it. */
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (s->first_keys[middle] < key)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    /* The first leaf that begins at `key` or above it: without branches, which nothing predicts. */
+    for (; n > 1; n -= n / 2)
+        at += at[n / 2 - 1] < key ? n / 2 : 0;
+    uint32_t low = (uint32_t)(at - s->first_keys) + (*at < key);
     if (low == s->footer.leaves || s->first_keys[low] > key) {
         *leaves = low > 0;
         return low > 0 ? low - 1 : 0;
