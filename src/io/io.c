@@ -115,6 +115,12 @@ static int posix_allocate(void *ctx, int fd, uint64_t offset, uint64_t n)
     return fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)n) != 0 ? -errno : 0;
 }
 
+static void posix_advise(void *ctx, int fd, uint64_t offset, uint64_t n)
+{
+    (void)ctx;
+    posix_fadvise(fd, (off_t)offset, (off_t)n, POSIX_FADV_WILLNEED);
+}
+
 static int posix_sync_folder(void *ctx, const char *path)
 {
     (void)ctx;
@@ -240,6 +246,7 @@ static const struct io_ops posix_ops = {
     .refresh = client_cached_refresh,
     .truncate = posix_truncate,
     .allocate = posix_allocate,
+    .advise = posix_advise,
     .close = posix_close,
     .mkdir = posix_mkdir,
     .rename = posix_rename,
@@ -470,6 +477,14 @@ int io_file_read(struct io_file *f, uint64_t offset, void *bytes, size_t n, stru
     int fd, status = io_begin(f, &fd, e);
 
     return status == DELTAFS_OK ? io_end(f, fd, io_read(f, fd, offset, bytes, n, e), e) : status;
+}
+
+int io_file_advise(struct io_file *f, uint64_t offset, uint64_t n)
+{
+    if (!f->io->ops->advise || f->is_released)
+        return 0;
+    f->io->ops->advise(f->io->ctx, f->fd, offset, n);
+    return 1;
 }
 
 /* How much of `n` bytes to write next, and by which descriptor: around the page cache only from one page's begin to

@@ -44,6 +44,8 @@ struct io_ops {
     /* Allocate storage for bytes that are going to be written, without making the file longer; an error also where that
      * brings nothing. NULL: never. */
     int (*allocate)(void *ctx, int fd, uint64_t offset, uint64_t n);
+    /* Begin to read bytes that are going to be read. NULL: that brings nothing. */
+    void (*advise)(void *ctx, int fd, uint64_t offset, uint64_t n);
     int (*close)(void *ctx, int fd);
     int (*mkdir)(void *ctx, const char *path, mode_t mode);
     int (*rename)(void *ctx, const char *from, const char *to);
@@ -122,6 +124,8 @@ static inline int io_file_finish(struct io_file *f, int status, struct error *e)
 
 /* Exactly `n` bytes at `offset`. Reading beyond the end of the file is DELTAFS_ERR_DAMAGED. */
 int io_file_read(struct io_file *f, uint64_t offset, void *bytes, size_t n, struct error *e);
+/* Let the system begin to read bytes that are going to be read, without waiting for them; returns whether it can. */
+int io_file_advise(struct io_file *f, uint64_t offset, uint64_t n);
 int io_file_write(struct io_file *f, uint64_t offset, const void *bytes, size_t n, struct error *e);
 int io_file_sync(struct io_file *f, struct error *e);
 int io_file_attributes(struct io_file *f, struct io_attributes *out, struct error *e);

@@ -87,7 +87,7 @@ static void test_fetch(void **state)
         for (int round = 0; round < 40; round++) {
             unit_io_slow(OP_READ, round % 4 == 3 ? 100 : 0);
             size_t n = plan_fetches(&r, &file);
-            fetch_all(f, fetch, n);
+            fetch_all(f, fetch, n, (enum fetch_pace)(round % 3));
             CHECK_IS(check_fetches(n), 0);
         }
         CHECK(unit_io_most(OP_READ) <= threads[t] + 1);
@@ -113,7 +113,7 @@ static void test_fetch_in_parallel(void **state)
     unit_io_slow(OP_READ, 3000);
     for (size_t i = 0; i < 60; i++)
         fetch[i] = (struct fetch){.file = &file, .offset = 1000 * i, .length = 1000, .bytes = fetched[i]};
-    fetch_all(f, fetch, 60);
+    fetch_all(f, fetch, 60, FETCH_UNKNOWN);
     CHECK_IS(check_fetches(60), 0);
     CHECK(unit_io_most(OP_READ) > 4 && unit_io_most(OP_READ) <= 8);
     CHECK_IS(unit_io_count(OP_READ), 60);
@@ -159,11 +159,88 @@ static void test_fetch_busy(void **state)
     for (size_t i = 0; i < 60; i++)
         fetch[i] = (struct fetch){.file = &file, .offset = 1000 * i, .length = 1000, .bytes = fetched[i]};
     unit_io_call(OP_READ, "noise", be_busy, NULL);
-    fetch_all(f, fetch, 60);
+    fetch_all(f, fetch, 60, FETCH_UNKNOWN);
     CHECK_IS(check_fetches(60), 0);
     CHECK_IS(count_threads(), before);
     team_destroy(f);
     close_noise(&file);
+}
+
+/* Storage that takes a while for each read, and if it heeds advice, for all at once that it was advised of. */
+#define STORAGE_US 2000
+
+static struct {
+    struct fake_io fake;
+    int does_heed;
+    size_t advised;
+    uint64_t ready[FETCHES]; /* when, by the number of the thousand bytes; 0: has to be read */
+} storage;
+
+static ssize_t storage_do(struct fake_call *c)
+{
+    uint64_t i = c->offset / 1000, ready = thread_clock() + STORAGE_US * 1000;
+
+    if (c->op == FAKE_ADVISE) {
+        storage.advised++;
+        storage.ready[i] = storage.does_heed ? ready : 0;
+        return 0;
+    }
+    if (c->op == FAKE_READ) {
+        ready = storage.ready[i] > 0 ? storage.ready[i] : ready;
+        while (thread_clock() < ready)
+            usleep(STORAGE_US / 10);
+    }
+    return fake_do(c);
+}
+
+/* Reads of a new file through storage; returns whether they started threads. */
+static int read_storage(int does_heed, enum fetch_pace last)
+{
+    struct rng r = rng_init(218);
+    struct io_file file;
+    struct error e;
+    struct team *f;
+
+    rng_fill(&r, content, sizeof content);
+    unit_save(unit_path("noise"), content, sizeof content);
+    memset(&storage, 0, sizeof storage);
+    fake_io_init(&storage.fake, storage_do);
+    fake_io_has_all(&storage.fake);
+    storage.does_heed = does_heed;
+    struct io io = {.ops = &storage.fake.ops, .ctx = &storage.fake};
+    CHECK_IS(io_file_open(&io, unit_path("noise"), O_RDONLY, &file, &e), DELTAFS_OK);
+    CHECK_IS(team_create(7, &f, &e), DELTAFS_OK);
+    size_t before = count_threads();
+    for (size_t i = 0; i < 20; i++)
+        fetch[i] = (struct fetch){.file = &file, .offset = 1000 * i, .length = 1000, .bytes = fetched[i]};
+    CHECK(fetch_all(f, fetch, 20, last) == FETCH_SLOW);
+    CHECK_IS(check_fetches(20), 0);
+    size_t threads = count_threads() - before;
+    team_destroy(f);
+    CHECK_IS(io_file_close(&file, &e), DELTAFS_OK);
+    return threads > 0;
+}
+
+/* Whether they do or do not, at least now and then: others may have the processor. */
+static int reads_storage(int does_heed, enum fetch_pace last, int want)
+{
+    int tries = 20;
+
+    while (tries > 0 && read_storage(does_heed, last) != want)
+        tries--;
+    return tries > 0;
+}
+
+/* Once a read was slow, the system begins the others, or all if that was so the last time; threads are for one that
+ * does not. */
+static void test_fetch_advised(void **state)
+{
+    (void)state;
+    for (enum fetch_pace last = FETCH_UNKNOWN; last <= FETCH_SLOW; last++) {
+        CHECK(reads_storage(1, last, 0));
+        CHECK_IS(storage.advised, last == FETCH_SLOW ? 20 : 19);
+        CHECK(reads_storage(0, last, 1));
+    }
 }
 
 /* What cannot be read is marked, and nothing else; beyond the file's end, too. */
@@ -188,7 +265,7 @@ static void test_fetch_fails(void **state)
                 }
             unit_io_slow(OP_READ, round % 2 ? 100 : 0);
             unit_io_fail(OP_READ, "noise", rng_below(&r, n + 1), many, EIO);
-            fetch_all(f, fetch, n);
+            fetch_all(f, fetch, n, (enum fetch_pace)(round % 3));
             uint64_t failed = unit_io_failures();
             size_t bad = 0;
             for (size_t i = 0; i < n; i++) {
@@ -204,7 +281,7 @@ static void test_fetch_fails(void **state)
             for (size_t i = 0; i < n; i++)
                 if (fetch[i].offset + fetch[i].length > FILE_BYTES)
                     fetch[i].offset = 0;
-            fetch_all(f, fetch, n);
+            fetch_all(f, fetch, n, (enum fetch_pace)(round % 3));
             for (size_t i = 0; i < n; i++)
                 CHECK(!fetch[i].is_bad);
         }
@@ -227,13 +304,13 @@ static void test_forked(void **state)
     open_noise(&io, &file, &r);
     CHECK_IS(team_create(3, &f, &e), DELTAFS_OK);
     unit_io_slow(OP_READ, 100);
-    fetch_all(f, fetch, plan_fetches(&r, &file));
+    fetch_all(f, fetch, plan_fetches(&r, &file), FETCH_UNKNOWN);
     CHECK(unit_io_most(OP_READ) > 1);
     pid_t child = fork();
     if (child == 0) {
         alarm(20);
         size_t n = plan_fetches(&r, &file);
-        fetch_all(f, fetch, n);
+        fetch_all(f, fetch, n, FETCH_SLOW);
         size_t bad = 0; /* a CHECK here would end in the parent's test */
         for (size_t i = 0; i < n; i++)
             bad += fetch[i].is_bad || memcmp(fetched[i], content + fetch[i].offset, fetch[i].length) != 0;
@@ -425,15 +502,11 @@ static void test_leaf_cache_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fetch),
-        cmocka_unit_test(test_fetch_in_parallel),
-        cmocka_unit_test(test_fetch_busy),
-        cmocka_unit_test(test_fetch_fails),
-        cmocka_unit_test(test_forked),
-        cmocka_unit_test(test_window),
-        cmocka_unit_test(test_window_fails),
-        cmocka_unit_test(test_leaf_cache),
-        cmocka_unit_test(test_leaf_cache_limit),
+        cmocka_unit_test(test_fetch),       cmocka_unit_test(test_fetch_in_parallel),
+        cmocka_unit_test(test_fetch_busy),  cmocka_unit_test(test_fetch_advised),
+        cmocka_unit_test(test_fetch_fails), cmocka_unit_test(test_forked),
+        cmocka_unit_test(test_window),      cmocka_unit_test(test_window_fails),
+        cmocka_unit_test(test_leaf_cache),  cmocka_unit_test(test_leaf_cache_limit),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -28,6 +28,10 @@ ssize_t fake_do(struct fake_call *c)
         return real->truncate(ctx, c->fd, c->offset);
     case FAKE_ALLOCATE:
         return real->allocate ? real->allocate(ctx, c->fd, c->offset, c->length) : -EOPNOTSUPP;
+    case FAKE_ADVISE:
+        if (real->advise)
+            real->advise(ctx, c->fd, c->offset, c->length);
+        return 0;
     case FAKE_CLOSE:
         return real->close(ctx, c->fd);
     case FAKE_MKDIR:
@@ -155,6 +159,11 @@ static int fake_allocate(void *ctx, int fd, uint64_t offset, uint64_t n)
     return (int)fake_open_file(ctx, (struct fake_call){.op = FAKE_ALLOCATE, .fd = fd, .offset = offset, .length = n});
 }
 
+static void fake_advise(void *ctx, int fd, uint64_t offset, uint64_t n)
+{
+    fake_open_file(ctx, (struct fake_call){.op = FAKE_ADVISE, .fd = fd, .offset = offset, .length = n});
+}
+
 static int fake_close(void *ctx, int fd)
 {
     return (int)fake_open_file(ctx, (struct fake_call){.op = FAKE_CLOSE, .fd = fd});
@@ -250,6 +259,7 @@ void fake_io_has_all(struct fake_io *f)
 {
     f->ops.refresh = fake_refresh;
     f->ops.allocate = fake_allocate;
+    f->ops.advise = fake_advise;
 }
 
 void fake_io_begin(struct fake_io *f, fake_fn fn)

@@ -22,6 +22,7 @@ enum fake_op {
     FAKE_REFRESH,
     FAKE_TRUNCATE,
     FAKE_ALLOCATE,
+    FAKE_ADVISE,
     FAKE_CLOSE,
     FAKE_MKDIR,
     FAKE_RENAME,
@@ -52,7 +53,7 @@ struct fake_call {
     const void *data; /* of FAKE_WRITE */
     size_t n;
     uint64_t offset; /* or size, of FAKE_TRUNCATE */
-    uint64_t length; /* of FAKE_LOCK and FAKE_ALLOCATE */
+    uint64_t length; /* of FAKE_LOCK, FAKE_ALLOCATE and FAKE_ADVISE */
     struct io_attributes *attributes;
     int (*each)(void *arg, const char *name); /* of FAKE_LIST */
     void *arg;
@@ -74,9 +75,9 @@ struct fake_io {
     } file[FAKE_FILES];
 };
 
-/* Operations of `f` go through `fn`, and on to those that containers are opened with now. There is no FAKE_REFRESH or
- * FAKE_ALLOCATE, as of a file system without these, until fake_io_has_all. Use {.ops = &f->ops, .ctx = f} as an io, or
- * fake_io_begin. */
+/* Operations of `f` go through `fn`, and on to those that containers are opened with now. There is no FAKE_REFRESH,
+ * FAKE_ALLOCATE or FAKE_ADVISE, as of a file system without these, until fake_io_has_all. Use {.ops = &f->ops, .ctx =
+ * f} as an io, or fake_io_begin. */
 void fake_io_init(struct fake_io *f, fake_fn fn);
 void fake_io_has_all(struct fake_io *f);
 

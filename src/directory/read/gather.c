@@ -43,9 +43,9 @@ struct target {
 struct gather {
     struct values_log *log; /* LOGS_OPEN of them, if there are any */
     uint64_t clock;
-    int does_check; /* headers */
-    int is_slow;    /* the last pieces came from storage */
-    int slow_parts; /* how many of the last parts did */
+    int does_check;       /* headers */
+    enum fetch_pace pace; /* of reading the last pieces */
+    int slow_parts;       /* how many of the last parts came from storage */
     size_t reported_count;
     struct buffer reported; /* uint32_t: writers whose damaged headers have been reported */
     struct buffer positions, values;
@@ -437,7 +437,7 @@ static int gather_take_pieces(struct stage *s, const struct target *t, const str
         if (pieces[i].length > 0)
             fetch[reads++] = (struct fetch){
                 .file = pieces[i].file, .offset = pieces[i].offset, .length = pieces[i].length, .bytes = at};
-    s->g->is_slow = fetch_all(s->r->team, fetch, reads);
+    s->g->pace = fetch_all(s->r->team, fetch, reads, s->to->is_slow ? FETCH_SLOW : s->g->pace);
     reads = 0;
     for (size_t i = 0; i < count; i++) {
         const struct fetch *f = pieces[i].length > 0 ? &fetch[reads++] : NULL;
@@ -534,7 +534,7 @@ static int gather_is_parted(const struct stage *s)
     const uint8_t *wanted = s->r->wanted;
     size_t all = 0, bytes = 0;
 
-    if (!wanted || s->is_values || s->look || s->g->is_slow)
+    if (!wanted || s->is_values || s->look || s->g->pace == FETCH_SLOW)
         return 0;
     for (uint32_t i = 0; i < strips->count; i++) {
         bytes += memchr(wanted + all, 1, strips->bytes[i]) ? strips->bytes[i] : 0;
@@ -552,7 +552,7 @@ static int gather_take_parted(struct stage *s, const struct target *t, uint64_t 
 
     *now = thread_clock();
     s->g->slow_parts = *now - before > PARTS_SLOW ? s->g->slow_parts + 1 : 0;
-    s->g->is_slow = s->g->slow_parts == PARTS_TRIED;
+    s->g->pace = s->g->slow_parts == PARTS_TRIED ? FETCH_SLOW : FETCH_QUICK;
     s->g->slow_parts %= PARTS_TRIED;
     return status;
 }
@@ -567,12 +567,12 @@ static int gather_take_targets(struct stage *s, size_t targets, struct error *e)
     int is_parted = gather_is_parted(s);
     uint64_t now = is_parted ? thread_clock() : 0;
     for (size_t at = 0; status == DELTAFS_OK && at < targets && !s->is_full;) {
-        s->is_parted = is_parted && !s->g->is_slow;
+        s->is_parted = is_parted && s->g->pace != FETCH_SLOW;
         if (s->is_parted) {
             status = gather_take_parted(s, &t[at++], &now, e);
             continue;
         }
-        size_t count = 0, total = 0, most = s->g->is_slow ? PIECES_MAX : PIECES_NEAR;
+        size_t count = 0, total = 0, most = s->g->pace == FETCH_SLOW ? PIECES_MAX : PIECES_NEAR;
         for (; at < targets && count < PIECES && total < most; total += pieces[count++].length) {
             size_t piece = s->to->piece > 0 ? s->to->piece : most < PIECE_MAX ? most : PIECE_MAX;
             pieces[count] = gather_cut_piece(s, t, targets, at, piece);

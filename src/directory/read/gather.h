@@ -35,6 +35,7 @@ struct gather_to {
     void (*damage)(void *arg, const struct error *e); /* called for each block or record that cannot be read */
     void *arg;
     size_t piece;    /* bytes that are read at once of blocks side by side, about; 0: what is best for many blocks */
+    int is_slow;     /* what leads to the blocks came from storage, as they will */
     uint64_t blocks; /* that were read; each counts with its first record */
 };
 
