@@ -21,7 +21,11 @@ static int has_instruction;
 #define WIDE_MIN 512 /* less is not worth it */
 
 static int has_wide;
-static uint64_t over_wide[2], over_64[2], over_16[2]; /* factors that move 16 bytes on over so many */
+/* Factors that move 16 bytes on over so many: the remainders of x to the powers 8 * bytes + 32 and - 32, their bits in
+ * reverse. */
+static const uint64_t over_wide[2] = {UINT64_C(0x0dcb17aa4), UINT64_C(0x0b9e02b86)};
+static const uint64_t over_64[2] = {UINT64_C(0x0740eef02), UINT64_C(0x09e4addf8)};
+static const uint64_t over_16[2] = {UINT64_C(0x0f20c0dfe), UINT64_C(0x14cd00bd6)};
 
 static uint32_t behind_lane[4][256]; /* what a checksum's byte k of value v becomes behind LANE zero bytes */
 
@@ -38,22 +42,6 @@ static void crc32c_prepare_lanes(void)
             behind_lane[k][v] = behind_lane[k][v & (v - 1)] ^ bit[8 * k + __builtin_ctz(v)];
 }
 
-/* The remainder of x to the power `n`, its bits in reverse, as a factor. */
-static uint64_t crc32c_power(int n)
-{
-    uint32_t c = UINT32_C(1) << 31;
-
-    for (; n > 0; n--)
-        c = (c >> 1) ^ (CRC32C_POLYNOMIAL & (0u - (c & 1)));
-    return (uint64_t)c << 1;
-}
-
-static void crc32c_prepare_factor(uint64_t factor[2], int bytes)
-{
-    factor[0] = crc32c_power(8 * bytes + 32);
-    factor[1] = crc32c_power(8 * bytes - 32);
-}
-
 static uint64_t crc32c_behind_lane(uint64_t c)
 {
     return behind_lane[0][c & 0xff] ^ behind_lane[1][c >> 8 & 0xff] ^ behind_lane[2][c >> 16 & 0xff] ^
@@ -63,11 +51,9 @@ static uint64_t crc32c_behind_lane(uint64_t c)
 static void crc32c_prepare(void)
 {
     has_instruction = __builtin_cpu_supports("sse4.2");
-    crc32c_prepare_lanes();
     has_wide = has_instruction && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("vpclmulqdq");
-    crc32c_prepare_factor(over_wide, WIDE);
-    crc32c_prepare_factor(over_64, 64);
-    crc32c_prepare_factor(over_16, 16);
+    if (!has_wide)
+        crc32c_prepare_lanes();
 }
 
 __attribute__((target("sse4.2"))) static uint32_t crc32c_instruction(uint32_t crc, const void *bytes, size_t n)
