@@ -2,14 +2,29 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include "base/options.h"
 #include "base/sized.h"
+#include "base/thread.h"
 #include "pool/pool_client.h"
 
 int pool_too_many_tries(const char *name, struct error *e)
 {
     return error_set(e, DELTAFS_ERR_IO, "%s: other processes create and remove the folder all the time", name);
+}
+
+#define FEW_TRIES 4
+#define PAUSE     20000 /* nanoseconds more after each try, at most */
+
+/* Processes that take turns can disturb each other in the same way each time: wait for a random time. */
+static void pause_before(int attempt)
+{
+    uint64_t random = thread_clock() * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+    const struct timespec pause = {.tv_nsec = (long)(random % PAUSE) * attempt};
+
+    if (attempt >= FEW_TRIES)
+        nanosleep(&pause, NULL);
 }
 
 int pool_ask_in_folder(struct deltafs_pool *p, const struct pool_place *place, struct pool_call *c, struct error *e)
@@ -20,6 +35,7 @@ int pool_ask_in_folder(struct deltafs_pool *p, const struct pool_place *place, s
     for (int i = 0; status == POOL_NEEDS_FOLDER; i++) {
         if (i == POOL_TRIES)
             return pool_too_many_tries(place->path, e);
+        pause_before(i);
         pool_place_parent(p, place, &parent);
         struct pool_call r = pool_call_at(POOL_REGISTER, &parent);
         r.request.value = place->owner;
@@ -297,8 +313,10 @@ int pool_rmdir(struct deltafs_pool *p, const struct pool_place *place, struct er
     uint32_t *members = malloc(POOL_REMOTE_BYTES); /* the stack of a program's thread may be small */
     if (!members)
         return error_no_memory(e, POOL_REMOTE_BYTES, "the servers of a folder");
-    for (int i = 0; i < POOL_TRIES && status == POOL_HAS_CHANGED; i++)
+    for (int i = 0; i < POOL_TRIES && status == POOL_HAS_CHANGED; i++) {
+        pause_before(i);
         status = rmdir_try(p, place, members, e);
+    }
     free(members);
     return status == POOL_HAS_CHANGED ? pool_too_many_tries(place->path, e) : status;
 }
