@@ -76,8 +76,10 @@ static int link_connect(struct pool_link *l, struct error *e)
     }
     if (status == DELTAFS_ERR_NOT_FOUND) {
         own_node(node);
-        return error_set(e, DELTAFS_ERR_IO, "%s: no server of the pool answers on this node (%s)", l->point.point,
-                         node);
+        return error_set(e, DELTAFS_ERR_IO,
+                         "%s: no server of the pool answers on this node (%s); if they were killed, the pool is lost: "
+                         "start another one, or remove the folder %s",
+                         l->point.point, node, l->point.folder);
     }
     if (status != DELTAFS_OK)
         return status;

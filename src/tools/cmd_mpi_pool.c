@@ -4,13 +4,10 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #include <deltafs/deltafs_mpi.h>
 #include "tools/cmd.h"
-
-#define TIMER_SLACK 1000 /* nanoseconds that the system may add to a short sleep; 50,000 by default */
 
 /* A number of bytes, with K, M, G or T behind it or not. */
 command_parse cmd_parse_pool_memory;
@@ -96,7 +93,8 @@ static int pool_run(const struct command_call *c)
 
     if (!p->local || !p->point || c->count > 0)
         return text_fail(EXIT_USAGE, "pool: --dir and --mount must be given, and no arguments");
-    prctl(PR_SET_TIMERSLACK, TIMER_SLACK);
+    if (p->point[strspn(p->point, "/")] == '\0' || p->point[0] != '/')
+        return text_fail(EXIT_USAGE, "pool: --mount %s: must be an absolute path, and not the root", p->point);
     raise_limit();
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);

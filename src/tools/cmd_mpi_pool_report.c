@@ -63,7 +63,7 @@ static int report_run(const struct command_call *c)
     struct deltafs_pool_report r = {.struct_size = sizeof r};
 
     if (!o->servers.is_given || c->count > 0)
-        return text_fail(EXIT_USAGE, "pool report: --servers must be given, and no arguments");
+        return text_fail(EXIT_USAGE, "report: --servers must be given, and no arguments");
     int status = deltafs_mpi_pool_report(o->servers.value, o->memory, &r);
     if (status != DELTAFS_OK)
         return text_fail(text_exit_code(status), "pool report: %s", deltafs_errmsg(NULL));

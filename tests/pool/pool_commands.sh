@@ -25,7 +25,7 @@ expect 0 "$deltafs" pool status "$point" --json
 [ "$(grep -o '"clients": 1' "$work/out" | wc -l)" -eq 2 ] || fail "a client does not ask each server of its node directly"
 # There is one at the mount point; and its folder is used.
 expect 3 mpi 1 "$deltafs_mpi" pool --mount "$point" --dir "$work/local/other"
-grep -q 'a server of another pool answers here' "$work/err" || fail "the message of a second pool"
+grep -q "$point: another pool is mounted here; 'deltafs pool stop' ends it" "$work/err" || fail "the message of a second pool"
 expect 3 mpi 1 "$deltafs_mpi" pool --mount "$work/other" --dir "$work/local/0"
 grep -q 'is no empty folder' "$work/err" || fail "the message of a folder that is used"
 expect 0 "$deltafs" pool status "$point"

@@ -155,7 +155,7 @@ static void door_accept(struct pool_door *d)
     }
 }
 
-static int door_listen(struct pool_door *d, struct error *e)
+static int door_listen(struct pool_door *d, const char *point, struct error *e)
 {
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     const struct sockaddr *address = (const struct sockaddr *)&d->address;
@@ -164,7 +164,7 @@ static int door_listen(struct pool_door *d, struct error *e)
         return error_system(e, errno, "create a socket", d->address.sun_path);
     if (connect(fd, address, sizeof d->address) == 0) {
         close(fd);
-        return error_set(e, DELTAFS_ERR_BUSY, "%s: a server of another pool answers here", d->address.sun_path);
+        return error_set(e, DELTAFS_ERR_BUSY, "%s: another pool is mounted here; 'deltafs pool stop' ends it", point);
     }
     unlink(d->address.sun_path);
     if (bind(fd, address, sizeof d->address) != 0 || listen(fd, SOMAXCONN) != 0) {
@@ -203,7 +203,7 @@ int pool_door_open(const struct pool_point *p, const struct pool_door_options *o
     if (status == DELTAFS_OK)
         status = pool_point_socket(p, o->server, &d->address, e);
     if (status == DELTAFS_OK)
-        status = door_listen(d, e);
+        status = door_listen(d, p->point, e);
     if (status == DELTAFS_OK && (d->epoll == -1 || door_watch(d, d->listener, EPOLLIN, NULL) != 0))
         status = error_system(e, errno, "watch the socket", d->address.sun_path);
     if (status == DELTAFS_OK)
