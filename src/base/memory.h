@@ -12,6 +12,7 @@ struct memory {
     _Atomic uint64_t peak;
 };
 
+#define CACHE_LINE       64          /* bytes that the processor fetches at a time */
 #define MEMORY_PAGE      4096        /* bytes; also what direct I/O is aligned to */
 #define MEMORY_PAGED_MIN (64u << 10) /* memory of so many bytes begins at a page, if it is counted */
 

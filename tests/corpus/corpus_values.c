@@ -175,7 +175,7 @@ void make_planes(struct maker *m, const char *folder, const char *name)
     FILE *f = fopen(path, "r+b");
     maker_must_errno(m, !f || fseek(f, LOG_HEADER_SIZE, SEEK_SET) != 0 || fread(block, sizeof block, 1, f) != 1);
     memcpy(values, block + BLOCK_HEADER_SIZE, N * SIZE);
-    planes_split_from(values, NULL, 0, N, SIZE, block + BLOCK_HEADER_SIZE);
+    planes_split_from(values, 0, N, SIZE, block + BLOCK_HEADER_SIZE);
     block[5] = BLOCK_FLAG_PLANES;
     log_seal(log_seed(m->config.uuid), block, sizeof block);
     maker_must_errno(m, fseek(f, LOG_HEADER_SIZE, SEEK_SET) != 0 || fwrite(block, sizeof block, 1, f) != 1);

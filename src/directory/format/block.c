@@ -16,6 +16,8 @@
 #define BLOCK_WELL    64 /* and pack well from that many on: */
 #define BLOCK_STRETCH 4  /* for these a block may be longer than asked for by this factor */
 
+#define BLOCK_AHEAD 32 /* values that it is to fetch before they are needed */
+
 #define BLOCK_TABLE_MAX (STRIPS_COUNT_MAX * BLOCK_TABLE_ENTRY)
 
 #define BLOCK_SIZE_BYTES 3 /* of the varint of a value's size, at most */
@@ -102,7 +104,6 @@ void block_writer_clear(struct block_writer *w)
     w->count = 0;
     w->used = 0;
     w->source = NULL;
-    w->order = NULL;
 }
 
 int block_writer_add(struct block_writer *w, const uint8_t *tag, const void *value, size_t size, struct error *e)
@@ -128,26 +129,42 @@ int block_writer_is_full(const struct block_writer *w)
     return w->count == w->most || (w->value_size < 0 && w->used >= w->target);
 }
 
-void block_writer_set(struct block_writer *w, const uint8_t *source, const uint32_t *order, uint32_t n)
+/* Have the processor fetch a value. Always inlined, or some compilers take it for a function without an effect. */
+__attribute__((always_inline)) static inline void block_prefetch(const uint8_t *value, size_t size)
 {
-    w->source = source;
-    w->order = order;
+    for (size_t at = 0; at < size; at += CACHE_LINE)
+        __builtin_prefetch(value + at);
+    __builtin_prefetch(value + (size > 0 ? size - 1 : 0));
+}
+
+/* The values lie anywhere, and reading one takes as long as copying many. */
+static void block_gather(struct block_writer *w, const uint8_t *source, const uint32_t *order, uint32_t n,
+                         uint64_t following)
+{
+    size_t size = (size_t)w->value_size;
+    uint8_t *to = w->values.bytes;
+
+    for (uint32_t i = 0; i < n; i++, to += size) {
+        if (i + BLOCK_AHEAD < n + following)
+            block_prefetch(source + order[i + BLOCK_AHEAD] * size, size);
+        copy_short(to, source + order[i] * size, size);
+    }
+}
+
+void block_writer_set(struct block_writer *w, const uint8_t *source, const uint32_t *order, uint32_t n,
+                      uint64_t following)
+{
+    if (order)
+        block_gather(w, source, order, n, following);
+    w->source = order ? NULL : source;
     w->count = n;
     w->used = n * (size_t)w->value_size;
 }
 
-/* The values one after the other, as they are stored where nothing makes them smaller. */
-static void block_put_values(const struct block_writer *w, uint8_t *p)
+/* The values one after the other. */
+static const uint8_t *block_values(const struct block_writer *w)
 {
-    size_t size = (size_t)w->value_size;
-
-    if (!w->order) {
-        if (w->used > 0)
-            memcpy(p, w->source ? w->source : w->values.bytes, w->used);
-        return;
-    }
-    for (uint32_t i = 0; size > 0 && i < w->count; i++, p += size)
-        copy_short(p, w->source + w->order[i] * size, size);
+    return w->source ? w->source : w->values.bytes;
 }
 
 /* Lay out the values as they are to be packed; *length gets the layout's bytes. */
@@ -163,13 +180,14 @@ static int block_lay_out(struct block_writer *w, size_t *length, struct error *e
         return status;
     uint8_t *p = w->layout.bytes;
     if (is_planes) {
-        planes_split(w->source ? w->source : w->values.bytes, w->order, w->count, size, p);
+        planes_split(block_values(w), w->count, size, p);
         *length = room;
         return DELTAFS_OK;
     }
     for (uint32_t i = 0; is_variable && i < w->count; i++)
         p = put_varint(p, get_u32(w->sizes.bytes + 4 * (size_t)i));
-    block_put_values(w, p);
+    if (w->used > 0)
+        memcpy(p, block_values(w), w->used);
     *length = (size_t)(p - w->layout.bytes) + w->used;
     return DELTAFS_OK;
 }
@@ -202,7 +220,7 @@ static int block_may_pack(const struct block_writer *w, struct noise *noise)
 {
     noise->size = 0;
     if (w->codec == CODEC_SNAPPY && w->value_size >= 0)
-        noise_choose(noise, w->source ? w->source : w->values.bytes, w->order, w->count, (size_t)w->value_size);
+        noise_choose(noise, block_values(w), w->count, (size_t)w->value_size);
     return w->codec == CODEC_SNAPPY && !noise_is_all(noise);
 }
 
@@ -267,10 +285,8 @@ int block_writer_close(struct block_writer *w, const struct block_id *id, uint32
     if (packed == 0) {
         flags &= BLOCK_FLAG_VARIABLE;
         packed = unpacked = plain;
-        if (is_variable && plain > 0)
-            memcpy(h + BLOCK_HEADER_SIZE, w->layout.bytes, plain);
-        if (!is_variable)
-            block_put_values(w, h + BLOCK_HEADER_SIZE);
+        if (plain > 0)
+            memcpy(h + BLOCK_HEADER_SIZE, is_variable ? w->layout.bytes : block_values(w), plain);
     }
     h[4] = id->is_values ? FORMAT_VALUES : FORMAT_BLOCK;
     h[5] = flags;

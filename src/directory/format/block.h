@@ -30,8 +30,7 @@ struct block_writer {
     uint32_t most; /* values after which a block is full */
     uint32_t count;
     size_t used;           /* bytes of the values */
-    const uint8_t *source; /* values of one size; NULL: they were added */
-    const uint32_t *order; /* value i is number order[i]; NULL: number i */
+    const uint8_t *source; /* the values, where they are not in `values`; else NULL */
     struct buffer values;  /* as added */
     struct buffer sizes;   /* uint32_t: of each value */
     struct buffer layout;  /* the values in planes, or the sizes and values */
@@ -53,9 +52,11 @@ void block_writer_clear(struct block_writer *w);
 /* Add a value, with a byte before it if `tag` is not NULL. */
 int block_writer_add(struct block_writer *w, const uint8_t *tag, const void *value, size_t size, struct error *e);
 int block_writer_is_full(const struct block_writer *w);
-/* Let an empty block have `n` values, all of its one size: number order[0], order[1], ... of `source`, or its first if
- * `order` is NULL; behind it PLANES_SLACK bytes can be read. They are looked at when the block is closed. */
-void block_writer_set(struct block_writer *w, const uint8_t *source, const uint32_t *order, uint32_t n);
+/* Let an empty block have `n` values, all of its one size: number order[0], order[1], ... of `source`, which are
+ * copied; `order` has so many more, `following`, that are wanted next. If it is NULL: the first of `source`, which are
+ * looked at when the block is closed; behind them PLANES_SLACK bytes can be read. */
+void block_writer_set(struct block_writer *w, const uint8_t *source, const uint32_t *order, uint32_t n,
+                      uint64_t following);
 /* The finished block in w->out, of *length bytes; empties the writer. One of a value log is filled up to a multiple of
  * VALUES_ALIGN. */
 int block_writer_close(struct block_writer *w, const struct block_id *id, uint32_t seed, size_t *length,

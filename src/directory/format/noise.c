@@ -4,16 +4,15 @@
  * sides of 2.0 all bits of their exponents vary, but most are the next one's opposite or equal. */
 #include "base/coding.h"
 #include "directory/format/noise.h"
-#include "directory/format/planes.h"
 
 #define NOISE_SHARE 64 /* with one bit of so many, trying may pay: a block must become shorter by a 32nd */
 
-void noise_choose(struct noise *s, const uint8_t *values, const uint32_t *order, size_t n, size_t size)
+void noise_choose(struct noise *s, const uint8_t *values, size_t n, size_t size)
 {
     s->size = n < NOISE_VALUES ? 0 : size;
     for (size_t i = 0; i < NOISE_PAIRS && s->size > 0; i++) {
-        s->value[i] = planes_value(values, order, size, i * n / NOISE_PAIRS);
-        s->next[i] = planes_value(values, order, size, i * n / NOISE_PAIRS + 1);
+        s->value[i] = values + i * n / NOISE_PAIRS * size;
+        s->next[i] = s->value[i] + size;
     }
 }
 

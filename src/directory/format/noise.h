@@ -14,8 +14,8 @@ struct noise {
     const uint8_t *value[NOISE_PAIRS], *next[NOISE_PAIRS];
 };
 
-/* Choose the values that are looked at. Values, order, n and size are those of planes_split. */
-void noise_choose(struct noise *s, const uint8_t *values, const uint32_t *order, size_t n, size_t size);
+/* Choose the values that are looked at. Values, n and size are those of planes_split. */
+void noise_choose(struct noise *s, const uint8_t *values, size_t n, size_t size);
 /* Whether too few of the values' bits are regular. */
 int noise_is_all(const struct noise *s);
 /* How many of the `size` bytes from `at` on are before the first one that has a regular bit. */

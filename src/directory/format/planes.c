@@ -15,8 +15,7 @@ static uint64_t planes_transpose(uint64_t x)
     return x ^ t ^ t << 28;
 }
 
-void planes_split_from(const uint8_t *values, const uint32_t *order, size_t first, size_t n, size_t size,
-                       uint8_t *planes)
+void planes_split_from(const uint8_t *values, size_t first, size_t n, size_t size, uint8_t *planes)
 {
     size_t length = (n + 7) / 8;
 
@@ -24,7 +23,7 @@ void planes_split_from(const uint8_t *values, const uint32_t *order, size_t firs
         const uint8_t *value[8];
         size_t here = n - i < 8 ? n - i : 8;
         for (size_t j = 0; j < here; j++)
-            value[j] = planes_value(values, order, size, i + j);
+            value[j] = values + (i + j) * size;
         for (size_t k = 0; k < size; k++) {
             uint64_t x = 0;
             for (size_t j = 0; j < here; j++)

@@ -17,8 +17,7 @@ static inline size_t planes_length(size_t n, size_t size)
     return size * 8 * ((n + 7) / 8);
 }
 
-/* Value i of `n` is number order[i] of `values`, or number i if `order` is NULL. */
-void planes_split(const uint8_t *values, const uint32_t *order, size_t n, size_t size, uint8_t *planes);
+void planes_split(const uint8_t *values, size_t n, size_t size, uint8_t *planes);
 /* All values, one after the other. `wanted` has for each of the `size` bytes of a value whether it is needed: a byte
  * that is not gets any value, which saves time. NULL: all are needed. */
 void planes_join(const uint8_t *planes, size_t n, size_t size, const uint8_t *wanted, uint8_t *values);
@@ -27,14 +26,7 @@ void planes_get(const uint8_t *planes, size_t n, size_t size, size_t i, uint8_t 
 
 /* The same without the processor's vector instructions; the same bytes. For tests, and other processors. The first
  * splits the values from `first` on, a multiple of 8. */
-void planes_split_from(const uint8_t *values, const uint32_t *order, size_t first, size_t n, size_t size,
-                       uint8_t *planes);
+void planes_split_from(const uint8_t *values, size_t first, size_t n, size_t size, uint8_t *planes);
 void planes_join_portable(const uint8_t *planes, size_t n, size_t size, const uint8_t *wanted, uint8_t *values);
-
-/* Value `i` of the values in this order (NULL: as they are). */
-static inline const uint8_t *planes_value(const uint8_t *values, const uint32_t *order, size_t size, size_t i)
-{
-    return values + (order ? order[i] : i) * size;
-}
 
 #endif

@@ -32,14 +32,14 @@ static __m128i planes_load(const uint8_t *p)
 }
 
 /* 16 values from `first` on. */
-static inline __attribute__((always_inline)) void
-planes_split_16(const uint8_t *values, const uint32_t *order, size_t first, size_t size, uint8_t *planes, size_t length)
+static inline __attribute__((always_inline)) void planes_split_16(const uint8_t *values, size_t first, size_t size,
+                                                                  uint8_t *planes, size_t length)
 {
     for (size_t k = 0; k < size; k += 16) {
         __m128i row[16];
         size_t columns = size - k < 16 ? size - k : 16;
         for (size_t i = 0; i < 16; i++)
-            row[i] = planes_load(planes_value(values, order, size, first + i) + k);
+            row[i] = planes_load(values + (first + i) * size + k);
         PLANES_TRANSPOSE(__m128i, _mm_unpacklo_epi8, _mm_unpackhi_epi8);
         uint8_t *out = planes + 8 * k * length + first / 8;
         for (size_t c = 0; c < columns; c++) {
@@ -52,25 +52,24 @@ planes_split_16(const uint8_t *values, const uint32_t *order, size_t first, size
     }
 }
 
-static void planes_split_sse2(const uint8_t *values, const uint32_t *order, size_t n, size_t size, uint8_t *planes)
+static void planes_split_sse2(const uint8_t *values, size_t n, size_t size, uint8_t *planes)
 {
     size_t first = 0;
 
     for (; first + 16 <= n; first += 16)
-        planes_split_16(values, order, first, size, planes, (n + 7) / 8);
-    planes_split_from(values, order, first, n, size, planes);
+        planes_split_16(values, first, size, planes, (n + 7) / 8);
+    planes_split_from(values, first, n, size, planes);
 }
 
-__attribute__((target("avx2"))) static void planes_split_32(const uint8_t *values, const uint32_t *order, size_t first,
-                                                            size_t size, uint8_t *planes, size_t length)
+__attribute__((target("avx2"))) static void planes_split_32(const uint8_t *values, size_t first, size_t size,
+                                                            uint8_t *planes, size_t length)
 {
     for (size_t k = 0; k < size; k += 16) {
         __m256i row[16];
         size_t columns = size - k < 16 ? size - k : 16;
         for (size_t i = 0; i < 16; i++)
-            row[i] = _mm256_inserti128_si256(
-                _mm256_castsi128_si256(planes_load(planes_value(values, order, size, first + i) + k)),
-                planes_load(planes_value(values, order, size, first + 16 + i) + k), 1);
+            row[i] = _mm256_inserti128_si256(_mm256_castsi128_si256(planes_load(values + (first + i) * size + k)),
+                                             planes_load(values + (first + 16 + i) * size + k), 1);
         PLANES_TRANSPOSE(__m256i, _mm256_unpacklo_epi8, _mm256_unpackhi_epi8);
         uint8_t *out = planes + 8 * k * length + first / 8;
         for (size_t c = 0; c < columns; c++) {
@@ -83,24 +82,24 @@ __attribute__((target("avx2"))) static void planes_split_32(const uint8_t *value
     }
 }
 
-__attribute__((target("avx2"))) static void planes_split_avx2(const uint8_t *values, const uint32_t *order, size_t n,
-                                                              size_t size, uint8_t *planes)
+__attribute__((target("avx2"))) static void planes_split_avx2(const uint8_t *values, size_t n, size_t size,
+                                                              uint8_t *planes)
 {
     size_t first = 0;
 
     for (; first + 32 <= n; first += 32)
-        planes_split_32(values, order, first, size, planes, (n + 7) / 8);
+        planes_split_32(values, first, size, planes, (n + 7) / 8);
     for (; first + 16 <= n; first += 16)
-        planes_split_16(values, order, first, size, planes, (n + 7) / 8);
-    planes_split_from(values, order, first, n, size, planes);
+        planes_split_16(values, first, size, planes, (n + 7) / 8);
+    planes_split_from(values, first, n, size, planes);
 }
 
-void planes_split(const uint8_t *values, const uint32_t *order, size_t n, size_t size, uint8_t *planes)
+void planes_split(const uint8_t *values, size_t n, size_t size, uint8_t *planes)
 {
     if (__builtin_cpu_supports("avx2"))
-        planes_split_avx2(values, order, n, size, planes);
+        planes_split_avx2(values, n, size, planes);
     else
-        planes_split_sse2(values, order, n, size, planes);
+        planes_split_sse2(values, n, size, planes);
 }
 
 /* planes_transpose of both halves. */
@@ -269,9 +268,9 @@ void planes_join(const uint8_t *planes, size_t n, size_t size, const uint8_t *wa
         planes_join_narrow(planes, n, 2, values, two);
 }
 #else
-void planes_split(const uint8_t *values, const uint32_t *order, size_t n, size_t size, uint8_t *planes)
+void planes_split(const uint8_t *values, size_t n, size_t size, uint8_t *planes)
 {
-    planes_split_from(values, order, 0, n, size, planes);
+    planes_split_from(values, 0, n, size, planes);
 }
 
 void planes_join(const uint8_t *planes, size_t n, size_t size, const uint8_t *wanted, uint8_t *values)

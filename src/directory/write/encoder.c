@@ -104,11 +104,9 @@ static void encoder_encode(void *ctx, size_t number)
     for (uint64_t at = 0; at < b->count && b->status == DELTAFS_OK; at += x->block_records) {
         uint32_t here = b->count - at < x->block_records ? (uint32_t)(b->count - at) : x->block_records;
         const struct sorted from = sorted_from(&b->records, at, x->value_size);
-        const struct sorted next = sorted_from(&from, here, x->value_size);
         struct block_id id = x->id;
         id.block = b->first_block + b->blocks;
-        sorted_prefetch(&next, x->value_size, b->count - at - here, x->block_records);
-        block_writer_set(&b->block, from.values, from.order, here);
+        block_writer_set(&b->block, from.values, from.order, here, b->count - at - here);
         b->status = block_writer_close(&b->block, &id, x->seed, &length, &b->error);
         if (b->status != DELTAFS_OK)
             break;

@@ -149,9 +149,8 @@ static int part_write_fixed(struct partition_writer *p, struct run *run, size_t 
         return encoder_run(p->shared->encoder, records, run, p->partition, p->start.epoch, &p->data, e);
     for (uint64_t i = 0; i < run->count && status == DELTAFS_OK; i += n) {
         uint32_t here = run->count - i < n ? (uint32_t)(run->count - i) : n;
-        const struct sorted from = sorted_from(records, i, size), next = sorted_from(&from, here, size);
-        sorted_prefetch(&next, size, run->count - i - here, n);
-        block_writer_set(block, from.values, from.order, here);
+        const struct sorted from = sorted_from(records, i, size);
+        block_writer_set(block, from.values, from.order, here, run->count - i - here);
         status = run_add_block(run, block, p->partition, p->start.epoch, &p->data, e);
     }
     return status;

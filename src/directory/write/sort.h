@@ -43,19 +43,4 @@ static inline struct sorted sorted_from(const struct sorted *s, uint64_t i, size
                     : (struct sorted){s->keys + i, NULL, s->values + i * value_size};
 }
 
-#define CACHE_LINE 64 /* bytes */
-
-/* Have the processor fetch the values of the first records, min(n, most) of them, if they lie anywhere. */
-static inline void sorted_prefetch(const struct sorted *s, size_t value_size, uint64_t n, uint64_t most)
-{
-    uint64_t end = s->order && value_size > 0 ? (n < most ? n : most) : 0;
-    int is_short = value_size <= sizeof(uint64_t); /* few lie in two lines */
-
-    for (uint64_t i = 0; i < end && is_short; i++)
-        __builtin_prefetch(s->values + s->order[i] * value_size);
-    for (uint64_t i = 0; i < end && !is_short; i++)
-        for (size_t at = 0; at < value_size + CACHE_LINE - 1; at += CACHE_LINE)
-            __builtin_prefetch(s->values + s->order[i] * value_size + (at < value_size ? at : value_size - 1));
-}
-
 #endif
