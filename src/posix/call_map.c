@@ -112,16 +112,15 @@ static int note_written(struct file *f, uint64_t from, size_t size)
     return spans_add(&f->mapped, from, from + size);
 }
 
-/* Only what the mappings of a file have that are left can be written to. With its lock. */
-static int note_left(struct file *f)
+/* What the mappings of a file have that are left. With its lock. */
+static int find_left(const struct file *f, struct spans *left)
 {
     int error = 0;
 
-    spans_clear(&f->mapped);
     lock_take(&mappings.lock);
     for (const struct mapping *m = mappings.first; m; m = m->next)
         if (m->is_written && error == 0 && file_is_at(f, m->fd))
-            error = note_written(f, m->at, m->size);
+            error = spans_add(left, m->at, m->at + m->size);
     lock_give(&mappings.lock);
     return error;
 }
@@ -334,14 +333,17 @@ static void trim(char *from, size_t size)
 static int end_mapping(const struct mapping *m)
 {
     struct file *f = file_get(m->fd);
+    struct spans left = {0};
     int error = 0;
 
     if (f) {
         lock_take(&f->lock);
-        error = file_publish(f, m->fd);
+        error = find_left(f, &left);
+        if (error != 0) /* then all of it stays noted */
+            spans_fini(&left);
+        int published = error == 0 ? file_publish_left(f, m->fd, &left) : file_publish(f, m->fd);
+        error = error == 0 ? published : error;
         f->mappings--;
-        int noted = note_left(f);
-        error = error == 0 ? noted : error;
         lock_give(&f->lock);
     }
     file_put(f);

@@ -256,7 +256,7 @@ static int make_plain(struct file *f, int fd, int flags)
         error = file_load(f, fd);
     if (error == 0 && is_added)
         error = mark_begin(f, fd);
-    else if (error == 0 && is_written)
+    else if (error == 0 && is_written && !f->is_shared)
         error = file_open_by_path(f, fd);
     f->is_unbounded |= error == 0 && is_written && !is_added;
     return error;

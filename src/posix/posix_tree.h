@@ -39,6 +39,8 @@ ssize_t file_read_at(struct file *f, int fd, void *bytes, size_t size, uint64_t 
 int file_load(struct file *f, int fd);
 /* Put what was written into the namespace. With its lock. */
 int file_publish(struct file *f, int fd);
+/* The same when a shared mapping ends: `left` is what the others can write to, and belongs to the file then. */
+int file_publish_left(struct file *f, int fd, struct spans *left);
 /* The same, and make it durable; from now on each commit of this process is. */
 int file_sync(struct file *f, int fd);
 

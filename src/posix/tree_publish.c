@@ -195,12 +195,29 @@ static int sum_span(int fd, struct span s, uint64_t *out)
     return got < 0 ? errno : 0;
 }
 
-static struct span mapped_span(const struct file *f, size_t i, uint64_t size)
+/* One of these, up to the end of the file. */
+static struct span mapped_span(const struct spans *mapped, size_t i, uint64_t size)
 {
-    struct span s = f->mapped.span[i];
+    struct span s = mapped->span[i];
 
     s.to = s.to < size ? s.to : size;
     return s;
+}
+
+/* The sum of what is mapped, which is not 0, and the size of the file; 0 if nothing is mapped. */
+static int sum_mapped(const struct spans *mapped, int fd, uint64_t *sum, uint64_t *size)
+{
+    struct stat now;
+    int error = mapped->count > 0 && next.fstat(fd, &now) != 0 ? errno : 0;
+
+    *sum = 0;
+    if (error != 0 || mapped->count == 0)
+        return error;
+    *size = (uint64_t)now.st_size;
+    for (size_t i = 0; i < mapped->count && error == 0; i++)
+        error = sum_span(fd, mapped_span(mapped, i, *size), sum);
+    *sum = *sum ? *sum : 1;
+    return error;
 }
 
 /* Note what may have been changed by shared mappings, and its sum, as *sum, which is not 0. Nothing is noted if it is
@@ -208,21 +225,16 @@ static struct span mapped_span(const struct file *f, size_t i, uint64_t size)
  * the file since. */
 static int note_mapped(struct file *f, int fd, uint64_t *sum)
 {
-    struct stat now;
-    int error = f->mapped.count > 0 && next.fstat(fd, &now) != 0 ? errno : 0;
+    uint64_t size = 0;
+    int error = sum_mapped(&f->mapped, fd, sum, &size);
 
-    for (size_t i = 0; i < f->mapped.count && error == 0; i++)
-        error = sum_span(fd, mapped_span(f, i, (uint64_t)now.st_size), sum);
-    if (f->mapped.count == 0)
-        return error;
-    *sum = *sum ? *sum : 1;
-    if (error != 0 || (f->mapped_sum && atomic_load(f->mapped_sum) == *sum))
+    if (error != 0 || *sum == 0 || (f->mapped_sum && atomic_load(f->mapped_sum) == *sum))
         return error;
     if ((f->flags & O_APPEND) && !f->is_placed) /* what was added, and is not put where it is */
         error = publish_noted(f, fd);
     f->is_placed = 1;
     for (size_t i = 0; i < f->mapped.count && error == 0; i++) {
-        struct span s = mapped_span(f, i, (uint64_t)now.st_size);
+        struct span s = mapped_span(&f->mapped, i, size);
         error = spans_add(&f->dirty, s.from, s.to);
     }
     return error;
@@ -237,6 +249,19 @@ int file_publish(struct file *f, int fd)
         error = publish_noted(f, fd);
     if (sum != 0 && error == 0 && f->mapped_sum)
         atomic_store(f->mapped_sum, sum);
+    return error;
+}
+
+int file_publish_left(struct file *f, int fd, struct spans *left)
+{
+    uint64_t sum = 0, size;
+    int summed = sum_mapped(left, fd, &sum, &size); /* before: what changes while it is published is not in the sum */
+    int error = file_publish(f, fd);
+
+    spans_fini(&f->mapped);
+    f->mapped = *left;
+    if (f->mapped_sum && left->count > 0) /* else it is that of a process that shares all of them since a fork */
+        atomic_store(f->mapped_sum, error == 0 && summed == 0 ? sum : 0);
     return error;
 }
 

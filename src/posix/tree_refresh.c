@@ -101,11 +101,13 @@ static int count_open(struct file *f, int fd, void *count)
 int file_refresh_same(struct file *f, int fd, void *stat)
 {
     const struct stat *now = stat;
+    struct stat memfd;
     int error = 0;
 
     if (!is_same_file(f, now) || !file_take(f, fd))
         return 0;
-    file_forget_sum(f);
+    if (f->is_mapped && (next.fstat(fd, &memfd) != 0 || memfd.st_size != now->st_size))
+        file_forget_sum(f);
     if (f->kind == FILE_TREE && f->is_mapped && next.ftruncate(fd, now->st_size) != 0)
         error = errno;
     if (f->kind == FILE_TREE && !f->is_mapped && !(f->flags & O_PATH))

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -218,6 +219,30 @@ static void map_two(void)
     printf("two mappings: %s\n", got);
 }
 
+/* What is mapped and has not changed since it was last put stays as others have written it. */
+static void map_unchanged(void)
+{
+    char got = ' ';
+    int fd = open_new("unchanged", O_RDWR);
+
+    CHECK(ftruncate(fd, (off_t)(3 * PAGE)));
+    CHECK(fsync(fd));
+    char *a = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    char *b = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)(2 * PAGE));
+    check("mmap", a == MAP_FAILED || b == MAP_FAILED ? -1 : 0);
+    *a = 'A';
+    *b = 'B';
+    CHECK(munmap(a, PAGE));
+    put("unchanged", "C", (off_t)(2 * PAGE));
+    CHECK(chmod("unchanged", 0600));
+    CHECK(munmap(b, PAGE));
+    CHECK(close(fd));
+    fd = open("unchanged", O_RDONLY);
+    CHECK(pread(fd, &got, 1, (off_t)(2 * PAGE)));
+    CHECK(close(fd));
+    printf("written by another process: %c\n", got);
+}
+
 /* The same bytes once more, in a file that was empty meanwhile. */
 static void map_truncated(const char *path, int is_by_path)
 {
@@ -264,6 +289,7 @@ static void maps(void)
     map_over();
     map_locked();
     map_two();
+    map_unchanged();
     map_truncated("truncated", 0);
     map_truncated("truncated by its path", 1);
     map_without_input();
