@@ -1,10 +1,9 @@
 /* Where the shared file pointer of a file lives.
  *
  * Open MPI has three components for it. sm uses shared memory and serves the ranks of one node. lockedfile uses a small
- * file beside the file and serves several nodes; it is given the path without the prefix; beside
- * a file of a pool there can be none. individual makes one of two
- * writes of a rank within a microsecond, and ours often are that close. So it is never used, whatever the hint
- * OMPIO_SHAREDFP_RELAXED_ORDERING says; the others keep the order that it asks for, too. */
+ * file beside the file, whose name it is given without the prefix, and serves several nodes; a file of a pool cannot
+ * have one. individual exchanges two writes of a rank within a microsecond, and ours often are that close. So it is
+ * never used, whatever the hint OMPIO_SHAREDFP_RELAXED_ORDERING says; the others keep the order that it asks for. */
 #include "ompi/mca/sharedfp/base/base.h"
 #include "ompio_deltafs.h"
 

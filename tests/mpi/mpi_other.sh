@@ -14,12 +14,16 @@ libs=$(cd "$top_builddir/.libs" && pwd)
 cat >"$work/program.c" <<'C'
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <deltafs/deltafs_mpi.h>
 
 static int is_refused(const char *name, int status)
 {
-    printf("%s: %s\n", name, deltafs_errmsg(NULL));
-    return status == DELTAFS_ERR_MPI;
+    int is = status == DELTAFS_ERR_MPI && strstr(deltafs_errmsg(NULL), "is built for");
+
+    if (!is)
+        printf("%s: status %d, %s\n", name, status, deltafs_errmsg(NULL));
+    return is;
 }
 
 int main(int argc, char **argv)
@@ -48,7 +52,6 @@ C
 "$mpicc" -Wall -Werror -I"$top_srcdir/include" -o "$work/program" "$work/program.c" -L"$libs" -ldeltafs_mpi -ldeltafs \
     -Wl,--allow-shlib-undefined 2>"$work/err" || fail "the program cannot be compiled: $(cat "$work/err")"
 LD_LIBRARY_PATH=$libs expect 0 timeout 60 "$mpirun" -np 2 "$work/program" "$work/made"
-[ "$(grep -c 'is built for' "$work/out")" = 10 ] || fail "not the message that was expected: $(cat "$work/out")"
 [ ! -e "$work/made" ] || fail "something was made"
 
 printf '12345678' >"$work/dump"

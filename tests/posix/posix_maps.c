@@ -193,17 +193,25 @@ static void map_locked(void)
     CHECK(close(other));
 }
 
-/* What is between two mappings of a file, others may change. */
-static void map_two(void)
+/* Map the first and the third page of a new file of three. Returns its descriptor. */
+static int map_ends(const char *path, char **first, char **third)
 {
-    char got[4] = "";
-    int fd = open_new("two", O_RDWR);
+    int fd = open_new(path, O_RDWR);
 
     CHECK(ftruncate(fd, (off_t)(3 * PAGE)));
     CHECK(fsync(fd));
-    char *a = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    char *b = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)(2 * PAGE));
-    check("mmap", a == MAP_FAILED || b == MAP_FAILED ? -1 : 0);
+    *first = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    *third = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)(2 * PAGE));
+    check("mmap", *first == MAP_FAILED || *third == MAP_FAILED ? -1 : 0);
+    return fd;
+}
+
+/* What is between two mappings of a file, others may change. */
+static void map_two(void)
+{
+    char got[4] = "", *a, *b;
+    int fd = map_ends("two", &a, &b);
+
     *a = 'A';
     *b = 'C';
     put("two", "B", (off_t)PAGE);
@@ -222,14 +230,9 @@ static void map_two(void)
 /* What is mapped and has not changed since it was last put stays as others have written it. */
 static void map_unchanged(void)
 {
-    char got = ' ';
-    int fd = open_new("unchanged", O_RDWR);
+    char got = ' ', *a, *b;
+    int fd = map_ends("unchanged", &a, &b);
 
-    CHECK(ftruncate(fd, (off_t)(3 * PAGE)));
-    CHECK(fsync(fd));
-    char *a = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    char *b = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)(2 * PAGE));
-    check("mmap", a == MAP_FAILED || b == MAP_FAILED ? -1 : 0);
     *a = 'A';
     *b = 'B';
     CHECK(munmap(a, PAGE));

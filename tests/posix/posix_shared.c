@@ -124,8 +124,10 @@ static void child_reads(void)
     check("fork", child);
     if (child == 0)
         read_in_child(fd);
-    while (waitpid(child, &status, WNOHANG) == 0 && locks++ < 10000)
+    while (waitpid(child, &status, WNOHANG) == 0 && locks++ < 10000) {
+        put("Z", 9);
         lock_file(fd);
+    }
     if (locks > 10000)
         CHECK(waitpid(child, &status, 0));
     CHECK(close(fd));

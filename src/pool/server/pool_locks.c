@@ -64,24 +64,25 @@ int pool_locks_set(struct pool_locks *l, const struct pool_range *r, struct erro
     return DELTAFS_OK;
 }
 
-void pool_locks_leave(struct pool_locks *l, uint64_t client)
+/* Forget all locks of this client, or of this file; NULL: of any. */
+static void forget(struct pool_locks *l, const uint64_t *client, const uint64_t *id)
 {
     size_t left = 0;
 
     for (size_t i = 0; i < l->count; i++)
-        if (l->range[i].client != client)
+        if ((client && l->range[i].client != *client) || (id && l->range[i].id != *id))
             l->range[left++] = l->range[i];
     l->count = left;
 }
 
+void pool_locks_leave(struct pool_locks *l, uint64_t client)
+{
+    forget(l, &client, NULL);
+}
+
 void pool_locks_forget(struct pool_locks *l, uint64_t id)
 {
-    size_t left = 0;
-
-    for (size_t i = 0; i < l->count; i++)
-        if (l->range[i].id != id)
-            l->range[left++] = l->range[i];
-    l->count = left;
+    forget(l, NULL, &id);
 }
 
 void pool_locks_fini(struct pool_locks *l)
