@@ -19,16 +19,31 @@
 static int rank, ranks;
 static MPI_Info info;
 
-static void must(int code, const char *what)
+static void say(int code, const char *what)
 {
     char text[MPI_MAX_ERROR_STRING];
     int n;
 
-    if (code == MPI_SUCCESS)
-        return;
     MPI_Error_string(code, text, &n);
     fprintf(stderr, "%d: %s: %s\n", rank, what, text);
+}
+
+static void must(int code, const char *what)
+{
+    if (code == MPI_SUCCESS)
+        return;
+    say(code, what);
     MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+/* What fails on all ranks. A launcher may lose what a job that aborts has printed, so this one ends like others. */
+static void all_must(int code, const char *what)
+{
+    if (code == MPI_SUCCESS)
+        return;
+    say(code, what);
+    MPI_Finalize();
+    exit(1);
 }
 
 /* Row i of all, in a step: float x, a double, 12 bytes of something, the key at 24, 16 more bytes. */
@@ -57,7 +72,7 @@ static void write_step(const char *name, uint64_t per, int step, const char *mod
     uint8_t *buffer = malloc(bytes + RECORD);
     MPI_File f;
 
-    must(MPI_File_open(MPI_COMM_WORLD, name, flags, info, &f), name);
+    all_must(MPI_File_open(MPI_COMM_WORLD, name, flags, info, &f), name);
     for (uint64_t i = first; i < end; i++)
         record(buffer + (i - first) * RECORD, i, total, step);
     MPI_Offset at = (MPI_Offset)first * RECORD;
