@@ -123,7 +123,7 @@ static struct pool_guest *guest_create(struct pool_door *d, int socket)
         return NULL;
     *g = (struct pool_guest){.socket = socket,
                              .event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
-                             .number = (uint64_t)d->options.server << 48 | ++d->all};
+                             .number = (uint64_t)d->options.server << 48 | d->all++};
     int is_fine = g->event != -1 && pool_ring_create(&g->shared, &memory, error_ignored()) == DELTAFS_OK &&
                   send_hello(d, socket, memory, g->event) == 0 && door_watch(d, socket, EPOLLIN | EPOLLRDHUP, g) == 0 &&
                   /* It only wakes: nobody reads what it counts. */
