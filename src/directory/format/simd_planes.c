@@ -1,6 +1,6 @@
-/* The processor's instructions for planes.c. A step takes 16 values (32 with AVX2) and 16 of their bytes into
- * registers, transposes them by interleaving, so that each register has one byte of all values, and takes their bits by
- * movemask. */
+/* The processor's instructions for planes.c. A step takes 16 values (32 with AVX2, 64 with AVX-512) and 16 of their
+ * bytes into registers, transposes them by interleaving, so that each register has one byte of all values, and takes
+ * their bits by movemask. */
 #include <string.h>
 #include "base/coding.h"
 #include "directory/format/planes.h"
@@ -82,11 +82,33 @@ __attribute__((target("avx2"))) static void planes_split_32(const uint8_t *value
     }
 }
 
-__attribute__((target("avx2"))) static void planes_split_avx2(const uint8_t *values, size_t n, size_t size,
-                                                              uint8_t *planes)
+__attribute__((target("avx512bw"))) static void planes_split_64(const uint8_t *values, size_t first, size_t size,
+                                                                uint8_t *planes, size_t length)
 {
-    size_t first = 0;
+    for (size_t k = 0; k < size; k += 16) {
+        __m512i row[16];
+        size_t columns = size - k < 16 ? size - k : 16;
+        const uint8_t *p = values + first * size + k;
+        for (size_t i = 0; i < 16; i++, p += size) {
+            row[i] = _mm512_inserti32x4(_mm512_castsi128_si512(planes_load(p)), planes_load(p + 16 * size), 1);
+            row[i] = _mm512_inserti32x4(row[i], planes_load(p + 32 * size), 2);
+            row[i] = _mm512_inserti32x4(row[i], planes_load(p + 48 * size), 3);
+        }
+        PLANES_TRANSPOSE(__m512i, _mm512_unpacklo_epi8, _mm512_unpackhi_epi8);
+        uint8_t *out = planes + 8 * k * length + first / 8;
+        for (size_t c = 0; c < columns; c++) {
+            __m512i x = row[c];
+            for (int bit = 0; bit < 8; bit++, out += length) {
+                put_u64(out, _mm512_movepi8_mask(x));
+                x = _mm512_add_epi8(x, x);
+            }
+        }
+    }
+}
 
+__attribute__((target("avx2"))) static void planes_split_avx2(const uint8_t *values, size_t first, size_t n,
+                                                              size_t size, uint8_t *planes)
+{
     for (; first + 32 <= n; first += 32)
         planes_split_32(values, first, size, planes, (n + 7) / 8);
     for (; first + 16 <= n; first += 16)
@@ -96,10 +118,15 @@ __attribute__((target("avx2"))) static void planes_split_avx2(const uint8_t *val
 
 void planes_split(const uint8_t *values, size_t n, size_t size, uint8_t *planes)
 {
-    if (__builtin_cpu_supports("avx2"))
-        planes_split_avx2(values, n, size, planes);
-    else
+    size_t first = 0;
+
+    if (!__builtin_cpu_supports("avx2")) {
         planes_split_sse2(values, n, size, planes);
+        return;
+    }
+    for (; first + 64 <= n && __builtin_cpu_supports("avx512bw"); first += 64)
+        planes_split_64(values, first, size, planes, (n + 7) / 8);
+    planes_split_avx2(values, first, n, size, planes);
 }
 
 /* planes_transpose of both halves. */
