@@ -16,7 +16,8 @@
 #define BLOCK_WELL    64 /* and pack well from that many on: */
 #define BLOCK_STRETCH 4  /* for these a block may be longer than asked for by this factor */
 
-#define BLOCK_AHEAD 32 /* values that it is to fetch before they are needed */
+#define BLOCK_AHEAD 64 /* values that it is to fetch before they are needed, */
+#define BLOCK_NEAR  2  /* into its second cache: more of them can be on their way there than to the first */
 
 #define BLOCK_TABLE_MAX (STRIPS_COUNT_MAX * BLOCK_TABLE_ENTRY)
 
@@ -133,8 +134,8 @@ int block_writer_is_full(const struct block_writer *w)
 __attribute__((always_inline)) static inline void block_prefetch(const uint8_t *value, size_t size)
 {
     for (size_t at = 0; at < size; at += CACHE_LINE)
-        __builtin_prefetch(value + at);
-    __builtin_prefetch(value + (size > 0 ? size - 1 : 0));
+        __builtin_prefetch(value + at, 0, BLOCK_NEAR);
+    __builtin_prefetch(value + (size > 0 ? size - 1 : 0), 0, BLOCK_NEAR);
 }
 
 /* The values lie anywhere, and reading one takes as long as copying many. */
