@@ -17,8 +17,7 @@ static int has_instruction;
 
 #define LANE 256 /* bytes of each of the three parts */
 
-#define WIDE     256 /* bytes of the polynomial: four times 64 */
-#define WIDE_MIN 512 /* less is not worth it */
+#define WIDE 256 /* bytes of the polynomial: four times 64 */
 
 static int has_wide;
 /* Factors that move 16 bytes on over so many: the remainders of x to the powers 8 * bytes + 32 and - 32, their bits in
@@ -140,7 +139,7 @@ int simd_crc32c(uint32_t *crc, const void *bytes, size_t n)
     pthread_once(&once, crc32c_prepare);
     if (!has_instruction)
         return 0;
-    if (has_wide && n >= WIDE_MIN) {
+    if (has_wide && n >= WIDE) {
         size_t whole = n - n % 16;
         *crc = crc32c_wide(*crc, p, whole);
         p += whole;
