@@ -116,7 +116,8 @@ size_t pack_compress(const uint8_t *in, size_t n, size_t skip, uint8_t *out)
 
 /* ---- Decompression ---- */
 
-#define PACK_STEP 16u /* bytes that are copied at once where there is room */
+#define PACK_STEP      16u /* bytes that are copied at once where there is room */
+#define PACK_SHORT_MAX 60u /* of a literal whose tag says how long it is */
 
 /* The length of a literal whose tag has been read: returns the byte behind it, or NULL. */
 static const uint8_t *pack_literal_length(const uint8_t *p, const uint8_t *end, uint8_t tag, size_t *n)
@@ -158,6 +159,23 @@ static inline void pack_step(uint8_t *out, const uint8_t *from)
     memcpy(out, bytes, sizeof bytes);
 }
 
+/* n bytes and up to PACK_STEP - 1 more; each step may read what those before it have written. */
+static inline void pack_steps(uint8_t *out, const uint8_t *from, size_t n)
+{
+    for (size_t i = 0; i < n; i += PACK_STEP)
+        pack_step(out + i, from + i);
+}
+
+/* One byte PACK_COPY_MAX times: quicker than a call for as many as are needed. */
+static inline void pack_run(uint8_t *out, uint8_t byte)
+{
+    uint8_t bytes[PACK_STEP];
+
+    memset(bytes, byte, sizeof bytes);
+    for (size_t i = 0; i < PACK_COPY_MAX; i += PACK_STEP)
+        memcpy(out + i, bytes, sizeof bytes);
+}
+
 /* n bytes, at most PACK_COPY_MAX, from `back` before; `room` can be written. */
 static inline void pack_repeat(uint8_t *out, size_t back, size_t n, size_t room)
 {
@@ -175,12 +193,11 @@ static inline void pack_repeat(uint8_t *out, size_t back, size_t n, size_t room)
     /* What is repeated becomes twice as long each time. */
     for (; back < PACK_STEP && back < n; out += back, n -= back, back *= 2)
         pack_step(out, from);
-    for (size_t i = 0; i < n; i += PACK_STEP)
-        pack_step(out + i, from + i);
+    pack_steps(out, from, n);
 }
 
-/* Literals of at most PACK_STEP bytes and copies, as long as there is so much room on both sides that nothing needs to
- * be checked but where copies are from. Returns the first byte that is left to others, with *written moved on; NULL:
+/* Literals of at most PACK_COPY_MAX bytes and copies, as long as there is so much room on both sides that nothing needs
+ * to be checked but where copies are from. Returns the first byte that is left to others, with *written moved on; NULL:
  * the input is wrong. */
 static const uint8_t *pack_decompress_short(const uint8_t *in, const uint8_t *end, const uint8_t *start,
                                             uint8_t **written, const uint8_t *stop)
@@ -191,29 +208,34 @@ static const uint8_t *pack_decompress_short(const uint8_t *in, const uint8_t *en
         unsigned tag = *in, kind = tag & 3;
         size_t n = (tag >> 2) + 1, back;
         if (kind == PACK_LITERAL) {
-            if (n > PACK_STEP)
+            if (n > PACK_STEP && (n > PACK_SHORT_MAX || end - in <= (ptrdiff_t)PACK_COPY_MAX))
                 break;
-            memcpy(out, in + 1, PACK_STEP);
+            pack_steps(out, in + 1, n);
             in += 1 + n;
             out += n;
             continue;
         }
+        if (kind > PACK_COPY_2)
+            break;
         if (kind == PACK_COPY_1) {
             n = (tag >> 2 & 7) + 4;
             back = (size_t)(tag >> 5) << 8 | in[1];
             in += 2;
-        } else if (kind == PACK_COPY_2) {
+        } else {
             back = get_u16(in + 1);
             in += 3;
-        } else {
-            break;
         }
         if (back - 1 >= (size_t)(out - start))
             return NULL;
-        if (n <= PACK_STEP && back >= n)
+        if (n <= PACK_STEP && back >= n) {
             pack_step(out, out - back);
-        else
+        } else if (back >= PACK_STEP) {
+            pack_steps(out, out - back, n);
+        } else if (back == 1) {
+            pack_run(out, out[-1]);
+        } else {
             pack_repeat(out, back, n, (size_t)(stop - out));
+        }
         out += n;
     }
     *written = out;
