@@ -1,8 +1,9 @@
 /* Reading data logs.
  *
  * Whole frames of a long read come into the caller's memory and are verified there. Else a frame comes into a window of
- * the cache; if the reads of the log go forward, with all of the window that follows. A window's size depends on how
- * many logs are read by turns: each must find its own again when its turn comes.
+ * the cache; if the reads of the log go forward, with all of the window that follows. The first to be reused is a
+ * window that was read forward to its end. A window's size depends on how many logs are read by turns: each must find
+ * its own again when its turn comes.
  *
  * A log may be growing. What is read beyond what was asked for may not be written yet, then it does not match and is
  * left out. A page of checksums that was kept from before may lack the frame asked for: it is read once more; and so
@@ -62,8 +63,9 @@ static int pool_get(struct frame_pool *p, uint64_t owner, uint64_t number, struc
             oldest = s;
     if (s == set + p->ways) {
         s = oldest;
-        if (!s->bytes && !(s->bytes = malloc(p->size)))
-            return error_no_memory(e, p->size, "the cache");
+        /* A window begins at a page: the system copies to there twice as fast as to an odd address. */
+        if (!s->bytes && memory_take(NULL, p->size, "the cache", &s->bytes, e) != DELTAFS_OK)
+            return e->status;
         s->owner = owner;
         s->number = number;
         s->valid = 0;
@@ -308,6 +310,10 @@ static int source_read_window(struct frame_source *s, uint64_t position, uint8_t
     }
     if (status == DELTAFS_OK)
         memcpy(bytes, slot->bytes + at, n);
+    /* A forward reader does not come back: its next window is read where this one was, while that is in the
+     * processor's cache. */
+    if (is_forward && at + n == size)
+        slot->used = 0;
     return status;
 }
 
