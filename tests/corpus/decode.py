@@ -363,7 +363,7 @@ def unpack(d, value_size, most, strips=None, seed=0):
         p = snappy(p)
     if flags & 8:
         need(strips, "block: strips in a directory without")
-        p = values_strips(p, strips, (count + 7) // 8 * 8, seed)
+        p = values_strips(p, strips, count, seed)
     need(len(p) == unpacked <= 4194304, "block: unpacked size")
     is_variable = value_size is None
     need(bool(flags & 4) == is_variable and not (flags & 2 and is_variable), "block: kind")
@@ -376,16 +376,29 @@ def unpack(d, value_size, most, strips=None, seed=0):
     return [p[i * value_size : (i + 1) * value_size] for i in range(count)], about
 
 
-def values_strips(p, strips, planes, seed):
-    """The planes of all strips, of planes bytes for each byte of a value."""
-    at, out = 8 * len(strips), []
+def values_strips(p, strips, count, seed):
+    """The planes of all strips."""
+    at, out, plane = 8 * len(strips), [], (count + 7) // 8
     for i, size in enumerate(strips):
-        length, is_packed = le(p, 8 * i, 4) >> 1, le(p, 8 * i, 4) & 1
+        entry = le(p, 8 * i, 4)
+        length = (entry & 0x7FFFFFFF) >> 1
         strip = p[at : at + length]
         need(le(p, 8 * i + 4, 4) == crc32c(strip, seed), "block: checksum of a strip")
         at += length
-        out.append(snappy(strip) if is_packed else strip)
-        need(len(out[-1]) == planes * size, "block: bytes of a strip")
+        head = strip[: 2 * size] if entry >> 31 else b"\xff\0" * size
+        need(len(head) == 2 * size, "block: a strip without constant planes")
+        strip = strip[2 * size * (entry >> 31) :]
+        strip = snappy(strip) if entry & 1 else strip
+        for k in range(size):
+            for bit in range(7, -1, -1):
+                if head[2 * k] >> bit & 1:
+                    out.append(strip[:plane])
+                    need(len(out[-1]) == plane, "block: bytes of a strip")
+                    strip = strip[plane:]
+                else:
+                    ones = (1 << count) - 1 if head[2 * k + 1] >> bit & 1 else 0
+                    out.append(ones.to_bytes(plane, "little"))
+        need(strip == b"", "block: bytes of a strip")
     need(at == len(p), "block: strips")
     return b"".join(out)
 

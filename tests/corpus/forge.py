@@ -30,7 +30,7 @@ FOOTER = (
 )
 TAIL = "5B flags, 6H zero, 8I partition, 12I footers, 16Q bytes, 24B magic"
 HEADER = "5B kind, 6H version, 8I partition, 12I zero, 16B uuid"
-OTHER = {("block", "flags"): (1, 2, 4, 8, 128), ("block", "length"): (1, 2, -1, -2), ("footer", "shift"): (1, 64), ("leaf", "l"): (1, 64)}
+OTHER = {("block", "flags"): (1, 2, 4, 8, 128), ("block", "length"): (1, 2, -1, -2, 1 << 31), ("footer", "shift"): (1, 64), ("leaf", "l"): (1, 64)}
 OTHER["footer", "last"] = (-1, 1)
 OTHER["tail", "footers"] = (-1, 1)
 OTHER["tail", "bytes"] = (-1, 1)
@@ -78,7 +78,7 @@ def forged(log, what, offset, size, seed, where, kind, add, strips):
 
 def main(deltafs, folder):
     missed, tried = [], 0
-    for name in ("torn", "ends", "strips"):
+    for name in ("torn", "ends", "strips", "sparse"):
         source, copy = os.path.join(CORPUS, name), os.path.join(folder, name)
         shutil.copytree(source, copy)
         for folder_of, _, files in os.walk(copy):
@@ -87,7 +87,7 @@ def main(deltafs, folder):
                 os.chmod(os.path.join(folder_of, file), 0o644)
         p = decode.Partition(source, decode.Manifest(os.path.join(source, "MANIFEST")), 0)
         for log, what, offset, size, text in structures(p):
-            if (name == "ends" and what not in ("tail", "header")) or (name == "strips" and what != "block"):
+            if (name == "ends" and what not in ("tail", "header")) or (p.m.strips and what != "block"):
                 continue
             path = os.path.join(copy, "00", "p00000000." + log)
             original = p.data if log == "data" else p.index

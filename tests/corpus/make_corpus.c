@@ -37,7 +37,8 @@ static const struct {
     {"local_packed", make_local},
     {"local_names", make_local_names},
     {"attributes", make_attributes},
-    {"strips", make_strips},
+    {"strips", NULL}, /* with constant planes */
+    {"sparse", make_strips},
     {"compacted", make_compacted},
     {"ranges", make_ranges},
 };

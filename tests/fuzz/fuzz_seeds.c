@@ -18,7 +18,7 @@
 static const char *const golden[] = {"any_plain",   "dense",  "empty",     "ends",        "example", "later", "names",
                                      "none",        "open",   "no_fences", "names_fixed", "nothing", "plain", "planes",
                                      "repeats",     "runs",   "segments",  "structured",  "torn",    "wide",  "local",
-                                     "local_names", "strips", "compacted", "ranges"};
+                                     "local_names", "strips", "sparse",    "compacted",   "ranges"};
 
 struct seed {
     uint8_t bytes[3 * SEED_MAX];

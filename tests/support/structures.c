@@ -53,7 +53,7 @@ void structures_seal_block(uint32_t seed, uint8_t *block, size_t n, uint32_t str
         return;
     }
     for (uint8_t *entry = block + BLOCK_HEADER_SIZE; entry < block + table; entry += BLOCK_TABLE_ENTRY) {
-        size_t length = get_u32(entry) >> 1;
+        size_t length = BLOCK_STRIP_LENGTH(get_u32(entry));
         if (length > n - at)
             break;
         put_u32(entry + 4, crc32c(seed, block + at, length));
@@ -68,7 +68,7 @@ static uint32_t count_strips(const uint8_t *block, size_t n)
     uint64_t strips = 0;
 
     for (uint32_t i = 0; i < STRIPS_COUNT_MAX && BLOCK_HEADER_SIZE + BLOCK_TABLE_ENTRY * (i + 1) <= n; i++) {
-        strips += get_u32(block + BLOCK_HEADER_SIZE + BLOCK_TABLE_ENTRY * i) >> 1;
+        strips += BLOCK_STRIP_LENGTH(get_u32(block + BLOCK_HEADER_SIZE + BLOCK_TABLE_ENTRY * i));
         if (BLOCK_HEADER_SIZE + BLOCK_TABLE_ENTRY * (i + 1) + strips == n)
             return i + 1;
     }

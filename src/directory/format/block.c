@@ -8,6 +8,7 @@
 #include "directory/format/directory_format.h"
 #include "directory/format/noise.h"
 #include "directory/format/planes.h"
+#include "directory/format/strip_pack.h"
 
 /* Fewer values than this are packed as they stand: planes would be filled up with more zeros than bits. */
 #define BLOCK_PLANES_MIN 16
@@ -194,23 +195,19 @@ static int block_lay_out(struct block_writer *w, size_t *length, struct error *e
 }
 
 /* Pack each strip by itself, if that helps it. */
-static size_t block_pack_strips(struct block_writer *w, const struct noise *noise, size_t unpacked, size_t plain)
+static size_t block_pack_strips(struct block_writer *w, const struct noise *noise, size_t plain)
 {
     const struct strips *strips = &w->strips;
-    size_t planes = unpacked / (size_t)w->value_size, at = 0;
-    const uint8_t *from = w->layout.bytes;
+    size_t at = 0;
     uint8_t *table = w->out.bytes + BLOCK_HEADER_SIZE, *to = table + BLOCK_TABLE_ENTRY * strips->count;
 
     for (uint32_t i = 0; i < strips->count; i++, table += BLOCK_TABLE_ENTRY) {
-        size_t n = planes * strips->bytes[i], skip = planes * noise_front(noise, at, strips->bytes[i]);
-        size_t packed = skip < n ? pack_compress(from, n, skip, to) : n;
-        int is_packed = packed < n - (n >> BLOCK_MIN_GAIN_SHIFT);
-        if (!is_packed)
-            memcpy(to, from, packed = n);
-        put_u32(table, (uint32_t)packed << 1 | (unsigned)is_packed);
-        at += strips->bytes[i];
-        from += n;
-        to += packed;
+        size_t size = strips->bytes[i];
+        uint32_t entry =
+            strip_pack(w->layout.bytes + planes_length(w->count, at), w->count, size, noise_front(noise, at, size), to);
+        put_u32(table, entry);
+        at += size;
+        to += BLOCK_STRIP_LENGTH(entry);
     }
     size_t all = (size_t)(to - w->out.bytes) - BLOCK_HEADER_SIZE;
     return all < plain - (plain >> BLOCK_MIN_GAIN_SHIFT) ? all : 0;
@@ -232,7 +229,7 @@ static size_t block_pack(struct block_writer *w, const struct noise *noise, uint
     if (plain == 0)
         return 0;
     if (flags & BLOCK_FLAG_STRIPS)
-        return block_pack_strips(w, noise, unpacked, plain);
+        return block_pack_strips(w, noise, plain);
     size_t packed = pack_compress(w->layout.bytes, unpacked, 0, w->out.bytes + BLOCK_HEADER_SIZE);
     return packed < plain - (plain >> BLOCK_MIN_GAIN_SHIFT) ? packed : 0;
 }
@@ -258,7 +255,7 @@ static void block_seal_strips(const struct strips *strips, uint32_t seed, uint8_
     const uint8_t *strip = table + BLOCK_TABLE_ENTRY * strips->count;
 
     for (uint32_t i = 0; i < strips->count; i++, table += BLOCK_TABLE_ENTRY) {
-        size_t n = get_u32(table) >> 1;
+        size_t n = BLOCK_STRIP_LENGTH(get_u32(table));
         put_u32(table + 4, crc32c(seed, strip, n));
         strip += n;
     }
@@ -363,18 +360,16 @@ static const char *block_check_header(const uint8_t *h, size_t n, const struct b
 }
 
 /* Find the strips by their table; returns a text on what is wrong, or NULL. */
-static const char *block_find_strips(struct block *b, const uint8_t *payload, size_t packed, size_t unpacked)
+static const char *block_find_strips(struct block *b, const uint8_t *payload, size_t packed)
 {
-    size_t planes = unpacked / (size_t)b->value_size, at = BLOCK_TABLE_ENTRY * b->strips->count;
+    size_t at = BLOCK_TABLE_ENTRY * b->strips->count;
     const uint8_t *entry = payload;
 
     for (uint32_t i = 0; i < b->strips->count && at <= packed; i++, entry += BLOCK_TABLE_ENTRY) {
-        uint32_t length = get_u32(entry);
         struct block_strip *strip = &b->strip[i];
-        *strip = (struct block_strip){
-            .bytes = payload + at, .length = length >> 1, .is_packed = length & 1, .checksum = get_u32(entry + 4)};
-        at += strip->length;
-        if (at > packed || (!strip->is_packed && strip->length != planes * b->strips->bytes[i]))
+        *strip = (struct block_strip){.bytes = payload + at, .entry = get_u32(entry), .checksum = get_u32(entry + 4)};
+        at += BLOCK_STRIP_LENGTH(strip->entry);
+        if (at > packed || !strip_may_be(strip->entry, b->count, b->strips->bytes[i]))
             return "a strip of the block has a wrong length";
     }
     b->end = payload + packed;
@@ -394,19 +389,15 @@ static int is_any_wanted(const uint8_t *wanted, size_t n)
 static int block_open_strip(struct block *b, uint32_t i, uint8_t *to, size_t n, struct error *e)
 {
     struct block_strip *strip = &b->strip[i];
+    size_t length = BLOCK_STRIP_LENGTH(strip->entry);
 
-    if (crc32c(b->seed, strip->bytes, strip->length) != strip->checksum)
+    if (crc32c(b->seed, strip->bytes, length) != strip->checksum)
         return error_damaged(e, b->path, b->offset, "strip %u of the block does not match its checksum", i);
-    if (strip->is_packed) {
-        if (pack_decompress(strip->bytes, strip->length, to, n) != 0)
-            return error_damaged(e, b->path, b->offset, "strip %u of the block cannot be unpacked", i);
-        strip->planes = to;
-    } else if (b->end - (strip->bytes + n) < PLANES_SLACK) {
-        memcpy(to, strip->bytes, n);
-        strip->planes = to;
-    } else {
+    strip->planes = to;
+    if (length == n && !(strip->entry & BLOCK_STRIP_FLAGS) && b->end - (strip->bytes + n) >= PLANES_SLACK)
         strip->planes = strip->bytes;
-    }
+    else if (strip_unpack(strip->entry, strip->bytes, b->count, b->strips->bytes[i], to) != 0)
+        return error_damaged(e, b->path, b->offset, "strip %u of the block cannot be unpacked", i);
     return DELTAFS_OK;
 }
 
@@ -426,7 +417,7 @@ uint32_t block_parts(const uint8_t *head, size_t length, const struct block_of *
     if (!wanted || !(head[5] & BLOCK_FLAG_STRIPS))
         return 1;
     for (uint32_t i = 0; i < of->strips->count; i++, entry += BLOCK_TABLE_ENTRY) {
-        size_t size = get_u32(entry) >> 1, left = length - at;
+        size_t size = BLOCK_STRIP_LENGTH(get_u32(entry)), left = length - at;
         size = size < left ? size : left; /* of a damaged table */
         if (is_any_wanted(wanted, of->strips->bytes[i])) {
             if (n == 0 || at != end)
@@ -480,7 +471,7 @@ static const char *block_unpack(struct block *b, const uint8_t *payload, size_t 
     if (flags & BLOCK_FLAG_STRIPS) {
         b->planes = b->payload.bytes;
         b->plain = NULL;
-        return block_find_strips(b, payload, packed, unpacked);
+        return block_find_strips(b, payload, packed);
     }
     if (flags & BLOCK_FLAG_SNAPPY) {
         if (pack_decompress(payload, packed, b->payload.bytes, unpacked) != 0)

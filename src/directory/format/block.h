@@ -66,9 +66,8 @@ int block_writer_close(struct block_writer *w, const struct block_id *id, uint32
 struct block_strip {
     const uint8_t *bytes;
     const uint8_t *planes; /* NULL: they have not been wanted */
-    uint32_t length;
+    uint32_t entry;        /* in the table: its bytes and flags */
     uint32_t checksum;
-    int is_packed;
 };
 
 /* A decoded block. Grows its memory as needed and can be used for one block after the other. */

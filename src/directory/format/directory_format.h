@@ -25,8 +25,12 @@
 #define BLOCK_FLAG_VARIABLE 0x04 /* unpacked: the values' sizes as varints, then the values */
 #define BLOCK_FLAG_STRIPS   0x08 /* bit planes, the strips (strips.h) packed by themselves */
 #define BLOCK_FLAGS_KNOWN   0x0f
-/* Table of strips, in front of them:  0 u32 stored bytes * 2 + 1 if packed   4 u32 checksum of the stored bytes */
-#define BLOCK_TABLE_ENTRY 8
+/* Table of strips, in front of them:  0 u32 stored bytes * 2 + flags   4 u32 checksum of the stored bytes */
+#define BLOCK_TABLE_ENTRY     8
+#define BLOCK_STRIP_SNAPPY    0x00000001u
+#define BLOCK_STRIP_SPARSE    0x80000000u /* without constant planes (strip_pack.h) */
+#define BLOCK_STRIP_FLAGS     (BLOCK_STRIP_SNAPPY | BLOCK_STRIP_SPARSE)
+#define BLOCK_STRIP_LENGTH(e) (((e) & ~BLOCK_STRIP_FLAGS) >> 1)
 
 /* Block in a value log, where records stay with their writer (the manifest's line Local): as one in the data log, but
  * 16 u32 writer   20 u32 epoch   24 u64 its offset in the log
