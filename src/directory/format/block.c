@@ -393,10 +393,11 @@ static int block_open_strip(struct block *b, uint32_t i, uint8_t *to, size_t n, 
 
     if (crc32c(b->seed, strip->bytes, length) != strip->checksum)
         return error_damaged(e, b->path, b->offset, "strip %u of the block does not match its checksum", i);
-    strip->planes = to;
     if (length == n && !(strip->entry & BLOCK_STRIP_FLAGS) && b->end - (strip->bytes + n) >= PLANES_SLACK)
         strip->planes = strip->bytes;
-    else if (strip_unpack(strip->entry, strip->bytes, b->count, b->strips->bytes[i], to) != 0)
+    else if (strip_unpack(strip->entry, strip->bytes, b->count, b->strips->bytes[i], to) == 0)
+        strip->planes = to;
+    else
         return error_damaged(e, b->path, b->offset, "strip %u of the block cannot be unpacked", i);
     return DELTAFS_OK;
 }

@@ -196,9 +196,9 @@ static inline void pack_repeat(uint8_t *out, size_t back, size_t n, size_t room)
     pack_steps(out, from, n);
 }
 
-/* Literals of at most PACK_COPY_MAX bytes and copies, as long as there is so much room on both sides that nothing needs
- * to be checked but where copies are from. Returns the first byte that is left to others, with *written moved on; NULL:
- * the input is wrong. */
+/* Literals of at most PACK_SHORT_MAX bytes and copies, as long as there is so much room on both sides that nothing
+ * needs to be checked but where copies are from, and whether there is all of a literal of more than PACK_STEP bytes.
+ * Returns the first byte that is left to others, with *written moved on; NULL: the input is wrong. */
 static const uint8_t *pack_decompress_short(const uint8_t *in, const uint8_t *end, const uint8_t *start,
                                             uint8_t **written, const uint8_t *stop)
 {

@@ -10,12 +10,12 @@
 
 /* ---- Cache ---- */
 
-/* Slots of one size, each for what its owner has at one number, in sets by hash; of a set the least recently used is
- * reused. */
+/* Slots of one size, each for what its owner has at one number, in sets by hash; of a set the one with the
+ * lowest `used` is reused. */
 struct frame_slot {
     uint64_t owner, number;
     uint64_t valid; /* a bit for each frame that is there and was verified */
-    uint64_t used;  /* the pool's `uses` at the last use; 0: never */
+    uint64_t used;  /* the pool's `uses` at the last use, or less; 0: never */
     uint8_t *bytes;
 };
 

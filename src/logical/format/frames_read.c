@@ -1,9 +1,9 @@
 /* Reading data logs.
  *
  * Whole frames of a long read come into the caller's memory and are verified there. Else a frame comes into a window of
- * the cache; if the reads of the log go forward, with all of the window that follows. The first to be reused is a
- * window that was read forward to its end. A window's size depends on how many logs are read by turns: each must find
- * its own again when its turn comes.
+ * the cache; if the reads of the log go forward, with all of the window that follows. When no window is free, those
+ * that were read forward to their end are reused first. A window's size depends on how many logs are read by turns:
+ * each must find its own again when its turn comes.
  *
  * A log may be growing. What is read beyond what was asked for may not be written yet, then it does not match and is
  * left out. A page of checksums that was kept from before may lack the frame asked for: it is read once more; and so
@@ -24,6 +24,7 @@
 #define PAGES_PART      8  /* this part of the cache is for pages of checksums */
 #define WAYS            16 /* slots in one set, which a search examines one by one */
 #define SLOTS_MIN       4
+#define SLOT_OLD        1 /* `used` of a slot that is to be reused before others */
 #define SLOTS_MAX       65536u
 #define LONG_BYTES      (64u << 10)       /* bytes of a read that do not go by way of the cache */
 #define PIECE           (64 * FRAME_SIZE) /* of them in one read: they are still in the processor's cache when verified */
@@ -63,7 +64,7 @@ static int pool_get(struct frame_pool *p, uint64_t owner, uint64_t number, struc
             oldest = s;
     if (s == set + p->ways) {
         s = oldest;
-        /* A window begins at a page: the system copies to there twice as fast as to an odd address. */
+        /* A long window begins at a page: the system copies to there twice as fast as to an odd address. */
         if (!s->bytes && memory_take(NULL, p->size, "the cache", &s->bytes, e) != DELTAFS_OK)
             return e->status;
         s->owner = owner;
@@ -310,10 +311,10 @@ static int source_read_window(struct frame_source *s, uint64_t position, uint8_t
     }
     if (status == DELTAFS_OK)
         memcpy(bytes, slot->bytes + at, n);
-    /* A forward reader does not come back: its next window is read where this one was, while that is in the
-     * processor's cache. */
+    /* A forward reader seldom comes back: if there is no free window, its next one is read where one of these was,
+     * which is soon always the same and in the processor's cache. */
     if (is_forward && at + n == size)
-        slot->used = 0;
+        slot->used = SLOT_OLD;
     return status;
 }
 
