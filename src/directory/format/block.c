@@ -195,11 +195,11 @@ static int block_lay_out(struct block_writer *w, size_t *length, struct error *e
 }
 
 /* Pack each strip by itself, if that helps it. */
-static size_t block_pack_strips(struct block_writer *w, const struct noise *noise, size_t plain)
+static size_t block_pack_strips(const struct block_writer *w, const struct noise *noise, size_t plain, uint8_t *payload)
 {
     const struct strips *strips = &w->strips;
     size_t at = 0;
-    uint8_t *table = w->out.bytes + BLOCK_HEADER_SIZE, *to = table + BLOCK_TABLE_ENTRY * strips->count;
+    uint8_t *table = payload, *to = table + BLOCK_TABLE_ENTRY * strips->count;
 
     for (uint32_t i = 0; i < strips->count; i++, table += BLOCK_TABLE_ENTRY) {
         size_t size = strips->bytes[i];
@@ -209,7 +209,7 @@ static size_t block_pack_strips(struct block_writer *w, const struct noise *nois
         at += size;
         to += BLOCK_STRIP_LENGTH(entry);
     }
-    size_t all = (size_t)(to - w->out.bytes) - BLOCK_HEADER_SIZE;
+    size_t all = (size_t)(to - payload);
     return all < plain - (plain >> BLOCK_MIN_GAIN_SHIFT) ? all : 0;
 }
 
@@ -222,15 +222,16 @@ static int block_may_pack(const struct block_writer *w, struct noise *noise)
     return w->codec == CODEC_SNAPPY && !noise_is_all(noise);
 }
 
-/* Pack the payload into place; returns its length, or 0 if that does not help. `plain` is what it is without. */
-static size_t block_pack(struct block_writer *w, const struct noise *noise, uint8_t flags, size_t unpacked,
-                         size_t plain)
+/* Pack the payload to where it is to stand; returns its length, or 0 if that does not help. `plain` is what it is
+ * without. */
+static size_t block_pack(const struct block_writer *w, const struct noise *noise, uint8_t flags, size_t unpacked,
+                         size_t plain, uint8_t *payload)
 {
     if (plain == 0)
         return 0;
     if (flags & BLOCK_FLAG_STRIPS)
-        return block_pack_strips(w, noise, plain);
-    size_t packed = pack_compress(w->layout.bytes, unpacked, 0, w->out.bytes + BLOCK_HEADER_SIZE);
+        return block_pack_strips(w, noise, plain, payload);
+    size_t packed = pack_compress(w->layout.bytes, unpacked, 0, payload);
     return packed < plain - (plain >> BLOCK_MIN_GAIN_SHIFT) ? packed : 0;
 }
 
@@ -261,8 +262,8 @@ static void block_seal_strips(const struct strips *strips, uint32_t seed, uint8_
     }
 }
 
-int block_writer_close(struct block_writer *w, const struct block_id *id, uint32_t seed, size_t *length,
-                       struct error *e)
+int block_writer_close(struct block_writer *w, const struct block_id *id, uint32_t seed, struct buffer *out, size_t at,
+                       size_t *length, struct error *e)
 {
     struct noise noise;
     int is_variable = w->value_size < 0, may_pack = block_may_pack(w, &noise);
@@ -273,13 +274,13 @@ int block_writer_close(struct block_writer *w, const struct block_id *id, uint32
     if (is_variable || may_pack)
         status = block_lay_out(w, &unpacked, e);
     if (status == DELTAFS_OK)
-        status = buffer_reserve(&w->out, BLOCK_HEADER_SIZE + BLOCK_TABLE_MAX + pack_max(unpacked) + VALUES_ALIGN,
+        status = buffer_reserve(out, at + BLOCK_HEADER_SIZE + BLOCK_TABLE_MAX + pack_max(unpacked) + VALUES_ALIGN,
                                 "a block", e);
     if (status != DELTAFS_OK)
         return status;
     size_t plain = is_variable ? unpacked : w->used;
-    size_t packed = may_pack ? block_pack(w, &noise, flags, unpacked, plain) : 0;
-    uint8_t *h = w->out.bytes;
+    uint8_t *h = out->bytes + at;
+    size_t packed = may_pack ? block_pack(w, &noise, flags, unpacked, plain, h + BLOCK_HEADER_SIZE) : 0;
     if (packed == 0) {
         flags &= BLOCK_FLAG_VARIABLE;
         packed = unpacked = plain;

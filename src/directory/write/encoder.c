@@ -1,3 +1,4 @@
+#include <pthread.h>
 #include <stdlib.h>
 #include "directory/write/encoder.h"
 
@@ -9,13 +10,8 @@ struct batch {
     struct block_writer block;
     struct buffer out; /* the finished blocks, one after the other */
     size_t used;
-    struct sorted records; /* the first `count` of them */
-    uint64_t count;
-    uint32_t first_block;
     uint32_t blocks;
     struct run_block made[BATCH_MAX];
-    int status;
-    struct error error;
 };
 
 struct encoder {
@@ -26,9 +22,16 @@ struct encoder {
     uint32_t batch_blocks;
     struct batch *batch;
     struct memory *memory;
+    pthread_mutex_t lock;
+    pthread_cond_t turns; /* the turn has changed */
     /* While a run is encoded: */
+    const struct sorted *records;
+    struct run *run;
+    struct log *data;
     struct block_id id;
-    uint32_t seed;
+    uint64_t share; /* records of a batch, but for the last one */
+    size_t turn;    /* the batch that is to be appended next */
+    struct error failed;
 };
 
 static uint32_t encoder_batch_blocks(const struct writer_config *c)
@@ -55,6 +58,8 @@ void encoder_destroy(struct encoder *x)
     if (!x)
         return;
     team_destroy(x->team);
+    pthread_cond_destroy(&x->turns);
+    pthread_mutex_destroy(&x->lock);
     for (uint32_t i = 0; i < x->batches && x->batch; i++) {
         block_writer_fini(&x->batch[i].block);
         buffer_fini(&x->batch[i].out);
@@ -75,6 +80,8 @@ int encoder_create(const struct writer_config *c, uint32_t threads, struct memor
                           .block_records = block_records(c->value_size, c->block),
                           .batch_blocks = encoder_batch_blocks(c),
                           .memory = memory};
+    pthread_mutex_init(&x->lock, NULL);
+    pthread_cond_init(&x->turns, NULL);
     int status = memory_take(memory, x->batches * sizeof *x->batch, "encoding", &x->batch, e);
     if (status == DELTAFS_OK)
         memset(x->batch, 0, x->batches * sizeof *x->batch);
@@ -93,66 +100,75 @@ int encoder_create(const struct writer_config *c, uint32_t threads, struct memor
     return status;
 }
 
-static void encoder_encode(void *ctx, size_t number)
+static int encoder_encode(const struct encoder *x, size_t number, struct batch *b, struct error *e)
 {
-    struct encoder *x = ctx;
-    struct batch *b = &x->batch[number];
+    uint64_t first = number * x->share, left = x->run->count - first, count = left < x->share ? left : x->share;
+    int status = DELTAFS_OK;
     size_t length;
 
     b->used = b->blocks = 0;
-    b->status = DELTAFS_OK;
-    for (uint64_t at = 0; at < b->count && b->status == DELTAFS_OK; at += x->block_records) {
-        uint32_t here = b->count - at < x->block_records ? (uint32_t)(b->count - at) : x->block_records;
-        const struct sorted from = sorted_from(&b->records, at, x->value_size);
+    for (uint64_t at = 0; at < count; at += x->block_records) {
+        uint32_t here = count - at < x->block_records ? (uint32_t)(count - at) : x->block_records;
+        const struct sorted from = sorted_from(x->records, first + at, x->value_size);
         struct block_id id = x->id;
-        id.block = b->first_block + b->blocks;
-        block_writer_set(&b->block, from.values, from.order, here, b->count - at - here);
-        b->status = block_writer_close(&b->block, &id, x->seed, &length, &b->error);
-        if (b->status != DELTAFS_OK)
-            break;
-        memcpy(b->out.bytes + b->used, b->block.out.bytes, length);
+        id.block = (uint32_t)((first + at) / x->block_records);
+        block_writer_set(&b->block, from.values, from.order, here, count - at - here);
+        status = block_writer_close(&b->block, &id, x->data->seed, &b->out, b->used, &length, e);
+        if (status != DELTAFS_OK)
+            return status;
         b->used += length;
         b->made[b->blocks++] = (struct run_block){(uint32_t)length, here};
     }
+    return DELTAFS_OK;
 }
 
 /* Append what a batch has become. */
-static int encoder_append(const struct batch *b, struct run *run, struct log *data, struct error *e)
+static int encoder_append(const struct encoder *x, const struct batch *b, struct error *e)
 {
-    int status = b->status;
+    int status = DELTAFS_OK;
 
-    if (status != DELTAFS_OK)
-        *e = b->error;
     for (uint32_t i = 0; i < b->blocks && status == DELTAFS_OK; i++)
-        status = run_note_block(run, &b->made[i], e);
-    return status == DELTAFS_OK ? log_append(data, b->out.bytes, b->used, e) : status;
+        status = run_note_block(x->run, &b->made[i], e);
+    return status == DELTAFS_OK ? log_append(x->data, b->out.bytes, b->used, e) : status;
+}
+
+/* Encode a batch, and append it when all before it are. Tasks begin in their order, so there are never two of these at
+ * the same struct batch, and the one whose turn it is has begun. */
+static void encoder_work(void *ctx, size_t number)
+{
+    struct encoder *x = ctx;
+    struct batch *b = &x->batch[number % x->batches];
+    struct error e;
+    int status = encoder_encode(x, number, b, &e);
+
+    pthread_mutex_lock(&x->lock);
+    while (x->turn != number)
+        pthread_cond_wait(&x->turns, &x->lock);
+    pthread_mutex_unlock(&x->lock);
+    if (x->failed.status == DELTAFS_OK && (status != DELTAFS_OK || encoder_append(x, b, &e) != DELTAFS_OK))
+        x->failed = e;
+    pthread_mutex_lock(&x->lock);
+    x->turn++;
+    pthread_cond_broadcast(&x->turns);
+    pthread_mutex_unlock(&x->lock);
 }
 
 int encoder_run(struct encoder *x, const struct sorted *records, struct run *run, uint32_t partition, uint32_t epoch,
                 struct log *data, struct error *e)
 {
-    uint64_t most = (uint64_t)x->batch_blocks * x->block_records;
-    int status = DELTAFS_OK;
+    uint64_t most = (uint64_t)x->batch_blocks * x->block_records, rounds = (run->count / x->batches + most) / most;
 
     x->id = (struct block_id){.partition = partition, .epoch = epoch, .run = run->number};
-    x->seed = data->seed;
-    for (uint64_t at = 0; at < run->count && status == DELTAFS_OK;) {
-        uint64_t left = run->count - at, share = left / x->batches + 1;
-        uint32_t n = 0;
-        /* The last round is shared out evenly, in whole blocks. */
-        share = (share + x->block_records - 1) / x->block_records * x->block_records;
-        share = share < most ? share : most;
-        for (; n < x->batches && left > 0; n++) {
-            uint64_t here = left < share ? left : share;
-            x->batch[n].records = sorted_from(records, at, x->value_size);
-            x->batch[n].count = here;
-            x->batch[n].first_block = (uint32_t)(at / x->block_records);
-            at += here;
-            left -= here;
-        }
-        team_run(x->team, encoder_encode, x, n);
-        for (uint32_t i = 0; i < n && status == DELTAFS_OK; i++)
-            status = encoder_append(&x->batch[i], run, data, e);
-    }
-    return status;
+    x->records = records;
+    x->run = run;
+    x->data = data;
+    x->turn = 0;
+    x->failed.status = DELTAFS_OK;
+    /* Shared out evenly, in whole blocks. */
+    x->share = run->count / (rounds * x->batches) + 1;
+    x->share = (x->share + x->block_records - 1) / x->block_records * x->block_records;
+    team_run(x->team, encoder_work, x, (size_t)((run->count + x->share - 1) / x->share));
+    if (x->failed.status != DELTAFS_OK)
+        *e = x->failed;
+    return x->failed.status;
 }

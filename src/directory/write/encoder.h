@@ -1,5 +1,5 @@
 /* Several threads that encode a run's blocks, where values are of one size: each takes a batch of blocks into memory of
- * its own, and what they made is appended in order. */
+ * its own, and appends what it made when it is its turn. */
 #ifndef DELTAFS_DIRECTORY_ENCODER_H
 #define DELTAFS_DIRECTORY_ENCODER_H
 

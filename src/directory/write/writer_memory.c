@@ -1,4 +1,4 @@
-/* How the memory budget is shared out. For n partitions, t memtables (one fills, and one more for each thread, up to 3)
+/* How the memory budget is shared out. For n partitions, t memtables (one fills, and if there are threads, one is written)
  * of c records of r bytes (key and value):
  *     t r c       the memtables, which the partitions share
  *     16 c        the two arrays that sort one
@@ -36,10 +36,10 @@ uint64_t writer_path_room(const struct writer_config *c)
     return 2 * (strlen(c->path) + 64);
 }
 
-/* One fills; one more for each thread. */
+/* More would be smaller: as many records to write, in more runs. */
 uint32_t writer_tables(uint32_t threads)
 {
-    return 1 + threads < TABLES_MOST ? 1 + threads : TABLES_MOST;
+    return threads > 0 ? TABLES_MOST : 1;
 }
 
 /* Threads beside the worker and the flusher encode. */

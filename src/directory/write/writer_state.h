@@ -9,7 +9,7 @@
 #include "directory/write/value_log_write.h"
 #include "directory/write/writer.h"
 
-#define TABLES_MOST   3
+#define TABLES_MOST   2
 #define SPARE_BUFFERS 2            /* of the flusher */
 #define SYSTEM_ROOM   (192u << 10) /* for threads' stacks, handles of files, and what the heap adds to all this */
 #define BLOCK_LISTED  24           /* bytes of a block in a run's list, while that doubles */
