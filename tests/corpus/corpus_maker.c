@@ -139,7 +139,10 @@ void maker_end_run(struct maker *m)
     const struct partitioner by = {.partitions = 1};
     const struct sort_partitions all = {&by, 0, 1};
     const struct memtable *t = &m->table;
-    const struct sort_input in = {t->count, t->keys, t->value_size >= 0 ? t->arena : NULL, (size_t)t->value_size};
+    const struct sort_input in = {.count = t->count,
+                                  .keys = t->keys,
+                                  .values = t->value_size >= 0 ? t->arena : NULL,
+                                  .value_size = (size_t)t->value_size};
     const struct sorted records = sort_records(&in, &all, a, b);
 
     maker_must(m, partition_writer_run(&m->part, &m->table, &records, m->table.count, &m->e));

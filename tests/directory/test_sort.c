@@ -9,6 +9,7 @@ static const size_t value_sizes[] = {0, 1, 4, 5, 7, 8, 40, 8}; /* the last: of v
 #define VALUE_SIZES (sizeof value_sizes / sizeof value_sizes[0])
 
 static volatile uint8_t slack;
+static struct team *team;           /* sorts indices; values are sorted without */
 static uint64_t moved[VALUE_SIZES]; /* sorts that moved values of that size */
 
 /* The oracle: the place of each record among all, one by one. */
@@ -73,7 +74,7 @@ static void check_sort(const uint64_t *all, uint32_t count, struct sort_partitio
     qsort(want, n, sizeof *want, slow_compare);
     uint64_t *a = malloc(n * sizeof *a + PLANES_SLACK), *b = malloc(n * sizeof *b + PLANES_SLACK);
     CHECK(a && b);
-    const struct sorted got = sort_records(&(struct sort_input){.count = n, .keys = keys}, &p, a, b);
+    const struct sorted got = sort_records(&(struct sort_input){.count = n, .keys = keys, .team = team}, &p, a, b);
     CHECK((const void *)got.order == a || (const void *)got.order == b);
     CHECK(got.keys == a || got.keys == b);
     for (uint32_t i = 0; i < n; i++)
@@ -197,8 +198,8 @@ static void test_sort_many(void **state)
     CHECK(keys && a && b);
     for (uint32_t i = 0; i < n; i++)
         keys[i] = (uint64_t)i * 7919 % n; /* n is no multiple of it: all differ */
-    const struct sorted got =
-        sort_records(&(struct sort_input){.count = n, .keys = keys}, &(struct sort_partitions){&by, 0, 1}, a, b);
+    const struct sorted got = sort_records(&(struct sort_input){.count = n, .keys = keys, .team = team},
+                                           &(struct sort_partitions){&by, 0, 1}, a, b);
     for (uint32_t i = 0; i < n; i++)
         CHECK(got.keys[i] == i && got.order[i] < n && keys[got.order[i]] == i);
     free(keys);
@@ -282,6 +283,20 @@ static void test_memtable_any_size(void **state)
     assert_int_equal(m.used, 0);
 }
 
+static int start(void **state)
+{
+    struct error e;
+
+    CHECK_IS(team_create(2, &team, &e), DELTAFS_OK);
+    return unit_setup(state);
+}
+
+static int stop(void **state)
+{
+    team_destroy(team);
+    return unit_teardown(state);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -291,5 +306,5 @@ int main(void)
         cmocka_unit_test(test_memtable_any_size),
     };
 
-    return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return cmocka_run_group_tests(tests, start, stop) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -53,6 +53,11 @@ uint64_t encoder_memory(const struct writer_config *c, uint32_t threads)
            (block_writer_memory(c->value_size, c->block) + encoder_batch_bytes(c) + sizeof(struct batch));
 }
 
+struct team *encoder_team(const struct encoder *x)
+{
+    return x->team;
+}
+
 void encoder_destroy(struct encoder *x)
 {
     if (!x)

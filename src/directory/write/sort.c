@@ -2,9 +2,9 @@
  * it the record's value or its index make one number of 64 bits where they fit, as they do for dense IDs and for IDs
  * made of a rank and a counter; numbers are moved, not records, and the sorted keys are made of them again without a
  * look at where the records are, values of up to eight bytes too, where they fit. A pass by the top bits makes shares,
- * which a processor's own cache holds where keys are spread evenly; within each, passes go by one digit after the
- * other, the least significant first. Where numbers do not fit, indices alone are moved, and every pass looks the keys
- * up. */
+ * which a processor's own cache holds where keys are spread evenly, and which threads share; within each, passes go by
+ * one digit after the other, the least significant first. Where numbers do not fit, indices alone are moved, and every
+ * pass looks the keys up. */
 #include <string.h>
 #include "base/coding.h"
 #include "directory/write/sort.h"
@@ -18,6 +18,7 @@
 #define SHARE          8192  /* numbers of a share, about: 64 KiB, and as much to move them to */
 #define SHARE_MAX      32768 /* of the largest, where keys are not spread evenly, */
 #define SHARE_BITS_MAX 12    /* as far as so many bits allow */
+#define TASKS          4     /* of each thread, of about as many shares */
 
 /* Up to two ranges of bits: those in which keys differ, without the widest gap between them. */
 struct sort_bits {
@@ -119,11 +120,17 @@ static unsigned sort_digits(unsigned bits, unsigned most)
     return (bits + most - 1) / most;
 }
 
-/* Sort numbers by their bits from `low` to `top`, those above are alike; returns a or b, whatever the numbers. */
-static uint64_t *sort_numbers(uint64_t *a, uint64_t *b, uint32_t n, unsigned low, unsigned top)
+/* Whether numbers that are sorted by their bits from `low` to `top` are in the other array then. */
+static int sort_is_odd(unsigned low, unsigned top)
+{
+    return sort_digits(top - low, DIGIT_BITS_MAX) % 2;
+}
+
+/* Sort numbers by their bits from `low` to `top`, those above are alike. */
+static void sort_numbers(uint64_t *a, uint64_t *b, uint32_t n, unsigned low, unsigned top)
 {
     uint32_t histogram[DIGITS_MAX][1 << DIGIT_BITS_MAX];
-    uint64_t *wanted = sort_digits(top - low, DIGIT_BITS_MAX) % 2 ? b : a;
+    uint64_t *wanted = sort_is_odd(low, top) ? b : a;
     unsigned digits = n <= FEW ? 0 : sort_digits(top - low, n < SHORT ? SHORT_BITS_MAX : DIGIT_BITS_MAX);
     unsigned bits = digits > 0 ? (top - low + digits - 1) / digits : 0;
     uint64_t mask = mask_of(bits);
@@ -143,7 +150,6 @@ static uint64_t *sort_numbers(uint64_t *a, uint64_t *b, uint32_t n, unsigned low
     }
     if (a != wanted)
         memcpy(wanted, a, n * sizeof *a);
-    return wanted;
 }
 
 /* One pass over indices, by the byte from `shift` on of what stands for the key, or of its partition. */
@@ -240,18 +246,23 @@ static void sort_fill(const struct sort_input *in, const struct sort_partitions 
         counts[a[i] >> shift & mask]++;
 }
 
-/* The keys of sorted numbers, and what is below these, in the place of what has been read. */
-static void sort_empty(uint64_t *number, uint32_t n, struct sort_bits bits, uint64_t same, struct sort_payload with,
-                       uint64_t *sorted, uint8_t *low)
+/* The keys of sorted numbers. */
+static void sort_keys(const uint64_t *number, uint32_t n, const struct sort_bits *bits, unsigned shift, uint64_t same,
+                      uint64_t *sorted)
 {
-    for (uint32_t i = 0; i < n && with.values; i++) {
-        uint64_t one = number[i];
-        sorted[i] = sort_expand(&bits, one >> with.of.bits, same);
-        put_u64(low + i * with.size, sort_expand(&with.of, one, with.same));
-    }
+    for (uint32_t i = 0; i < n; i++)
+        sorted[i] = sort_expand(bits, number[i] >> shift, same);
+}
+
+/* What is below the keys in sorted numbers, in the place of what has been read. */
+static void sort_lows(uint64_t *number, uint32_t n, struct sort_payload with)
+{
+    uint8_t *low = (uint8_t *)number;
+
+    for (uint32_t i = 0; i < n && with.values; i++)
+        put_u64(low + i * with.size, sort_expand(&with.of, number[i], with.same));
     for (uint32_t i = 0; i < n && !with.values; i++) {
         uint32_t index = (uint32_t)(number[i] & with.of.low);
-        sorted[i] = sort_expand(&bits, number[i] >> with.of.bits, same);
         memcpy(low + i * with.size, &index, sizeof index);
     }
 }
@@ -276,6 +287,43 @@ static unsigned sort_share_bits(uint32_t *end, uint32_t n, unsigned most)
         end[value >> (most - bits)] += count;
     }
     return bits;
+}
+
+/* Numbers in shares: those of share s end at number end[s] of `a`, and `b` has as much room. */
+struct sort_shares {
+    uint64_t *a, *b;
+    const uint32_t *end;
+    uint64_t count, each; /* each: shares of a task */
+    unsigned low, top;    /* where the keys' bits begin, and those that a share's numbers have in common */
+    struct sort_bits bits;
+    uint64_t same;
+};
+
+static void sort_some_shares(void *ctx, size_t task)
+{
+    const struct sort_shares *s = ctx;
+    uint64_t share = task * s->each, end = share + s->each < s->count ? share + s->each : s->count;
+    int is_odd = sort_is_odd(s->low, s->top);
+    uint64_t *number = is_odd ? s->b : s->a, *sorted = is_odd ? s->a : s->b;
+
+    for (uint32_t i = share > 0 ? s->end[share - 1] : 0; share < end; i = s->end[share++]) {
+        uint32_t n = s->end[share] - i;
+        sort_numbers(s->a + i, s->b + i, n, s->low, s->top);
+        sort_keys(number + i, n, &s->bits, s->low, s->same, sorted + i);
+    }
+}
+
+/* Sort the numbers of each share, and make keys of them again beside them. */
+static void sort_all_shares(struct sort_shares *s, struct team *team)
+{
+    uint64_t tasks = team ? TASKS * (team_threads(team) + UINT64_C(1)) : 1;
+
+    s->each = (s->count + tasks - 1) / tasks;
+    tasks = (s->count + s->each - 1) / s->each;
+    if (tasks > 1)
+        team_run(team, sort_some_shares, s, (size_t)tasks);
+    else
+        sort_some_shares(s, 0);
 }
 
 struct sorted sort_records(const struct sort_input *in, const struct sort_partitions *p, uint64_t *a, uint64_t *b)
@@ -303,18 +351,19 @@ struct sorted sort_records(const struct sort_input *in, const struct sort_partit
         a = b;
         b = swapped;
     }
-    uint64_t same = n > 0 ? keys[0] & ~sort_expand(&bits, UINT64_MAX, 0) : 0;
-    uint64_t *number = a, *sorted = b;
-    uint32_t i = 0;
-    for (uint64_t share = 0; share <= mask_of(share_bits); share++) {
-        if (end[share] == i)
-            continue;
-        number = sort_numbers(a + i, b + i, end[share] - i, with.of.bits, top - share_bits) - i;
-        sorted = number == a ? b : a;
-        sort_empty(number + i, end[share] - i, bits, same, with, sorted + i, (uint8_t *)number + i * with.size);
-        i = end[share];
-    }
-    out.keys = sorted;
+    struct sort_shares shares = {.a = a,
+                                 .b = b,
+                                 .end = end,
+                                 .count = mask_of(share_bits) + 1,
+                                 .low = with.of.bits,
+                                 .top = top - share_bits,
+                                 .bits = bits,
+                                 .same = n > 0 ? keys[0] & ~sort_expand(&bits, UINT64_MAX, 0) : 0};
+    sort_all_shares(&shares, in->team);
+    int is_odd = sort_is_odd(shares.low, shares.top);
+    uint64_t *number = is_odd ? b : a;
+    sort_lows(number, n, with);
+    out.keys = is_odd ? a : b;
     out.order = with.values ? NULL : (const uint32_t *)(const void *)number;
     out.values = with.values ? (const uint8_t *)number : in->values;
     return out;

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "base/team.h"
 #include "directory/format/partition.h"
 
 /* Bytes of scratch memory that sorting takes for each record. */
@@ -21,6 +22,7 @@ struct sort_input {
     const uint64_t *keys;
     const uint8_t *values; /* of one size, behind which PLANES_SLACK bytes can be read; NULL: they differ in size */
     size_t value_size;
+    struct team *team; /* that helps; NULL: none */
 };
 
 /* Records by partition, then key, then index. Values of up to eight bytes may have been moved with their keys: then

@@ -85,7 +85,11 @@ static int writer_write_table(struct writer *w, const struct memtable *t, struct
         status = writer_close_segments(w, e);
     const uint8_t *values = t->value_size >= 0 ? t->arena : NULL;
     /* With epochs the order is needed, so no values are moved. */
-    const struct sort_input in = {n, t->keys, t->epochs ? NULL : values, (size_t)t->value_size};
+    const struct sort_input in = {.count = n,
+                                  .keys = t->keys,
+                                  .values = t->epochs ? NULL : values,
+                                  .value_size = (size_t)t->value_size,
+                                  .team = w->shared.encoder ? encoder_team(w->shared.encoder) : NULL};
     struct sorted all = sort_records(&in, &partitions, w->sort[0], w->sort[1]);
     if (t->epochs)
         all.values = values;

@@ -1,5 +1,5 @@
-/* How the memory budget is shared out. For n partitions, t memtables (one fills, and if there are threads, one is written)
- * of c records of r bytes (key and value):
+/* How the memory budget is shared out. For n partitions, t memtables (one fills; one is written if there are
+ * threads) of c records of r bytes (key and value):
  *     t r c       the memtables, which the partitions share
  *     16 c        the two arrays that sort one
  *     11 c + (t r + 16) c / 2     keys of written runs, held for the segments' merge: at least those of one memtable
