@@ -3,6 +3,7 @@
 #include <string.h>
 #include "base/coding.h"
 #include "base/crc32c.h"
+#include "base/simd_stream.h"
 #include "io/io_format.h"
 #include "io/log.h"
 
@@ -198,7 +199,10 @@ int log_append(struct log *log, const void *bytes, size_t n, struct error *e)
         size_t part = log->capacity - log->used;
         if (part > n)
             part = n;
-        memcpy(log->buffer + log->used, p, part);
+        if (log->flusher) /* which reads it on another core */
+            stream_copy_any(log->buffer + log->used, p, part);
+        else
+            memcpy(log->buffer + log->used, p, part);
         log->used += part;
         p += part;
         n -= part;
