@@ -13,7 +13,7 @@
 #endif
 
 #define STREAM_LINE 64
-#define STREAM_MIN  4096 /* bytes: what is shorter stays in the cache anyway */
+#define STREAM_MIN  4096 /* bytes: for less it does not pay */
 
 /* Copy `bytes`, rounded up to whole lines; `to` is aligned to one. Who reads the copy gets it from memory, not
  * from the cache of the core that wrote it: lines go from cache to cache one by one, and where the cores are on
@@ -31,7 +31,7 @@ static inline void stream_copy(uint8_t *to, const uint8_t *from, size_t bytes)
 #endif
 }
 
-/* Copy n bytes to anywhere, if they are many: those of whole lines past the caches. */
+/* Copy n bytes to anywhere; of many, the whole lines past the caches. */
 static inline void stream_copy_any(uint8_t *to, const uint8_t *from, size_t n)
 {
     size_t head = n < STREAM_MIN ? n : -(uintptr_t)to % STREAM_LINE, lines = (n - head) / STREAM_LINE * STREAM_LINE;

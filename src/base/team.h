@@ -14,9 +14,9 @@ int team_create(uint32_t threads, struct team **out, struct error *e);
 void team_destroy(struct team *t);
 uint32_t team_threads(const struct team *t);
 
-/* Call task(ctx, i) once for each i from 0 to n - 1, in any thread; they begin in this order, and may end in any other.
- * Returns when all have returned. Where threads cannot be started, there are fewer; in a process forked since the team
- * was made, there are none. */
+/* Call task(ctx, i) once for each i from 0 to n - 1, in any thread; they are taken in this order, and may end in any
+ * other. Returns when all have returned. Where threads cannot be started, there are fewer; in a process forked since
+ * the team was made, there are none. */
 void team_run(struct team *t, void (*task)(void *ctx, size_t i), void *ctx, size_t n);
 
 #endif

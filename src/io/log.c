@@ -199,7 +199,7 @@ int log_append(struct log *log, const void *bytes, size_t n, struct error *e)
         size_t part = log->capacity - log->used;
         if (part > n)
             part = n;
-        if (log->flusher) /* which reads it on another core */
+        if (log->flusher) /* which may read it on another core */
             stream_copy_any(log->buffer + log->used, p, part);
         else
             memcpy(log->buffer + log->used, p, part);

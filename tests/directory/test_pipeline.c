@@ -128,13 +128,14 @@ static void check_all(struct model *m, const char *path)
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
 }
 
-/* More than three memtables an epoch (the budget is the least), in every mode. */
+/* More than two memtables an epoch (the budget is the least), in every mode. */
 static void test_ways(void **state)
 {
     static const struct way ways[] = {
-        {"0", "wait", "none", "8M"},    {"1", "wait", "none", "8M"},    {"2", "wait", "commit", "8M"},
-        {"0", "async", "commit", "8M"}, {"1", "async", "commit", "8M"}, {"2", "async", "none", "8M"},
-        {"2", "async", "commit", "8M"}, {"2", "wait", "commit", "32M"},
+        {"0", "wait", "none", "8M"},     {"1", "wait", "none", "8M"},    {"2", "wait", "commit", "8M"},
+        {"0", "async", "commit", "8M"},  {"1", "async", "commit", "8M"}, {"2", "async", "none", "8M"},
+        {"2", "async", "commit", "8M"},  {"2", "wait", "commit", "32M"}, {"3", "wait", "none", "32M"},
+        {"8", "async", "commit", "32M"},
     };
     static const struct {
         const char *partitions, *value_size;
@@ -161,6 +162,7 @@ static void test_same_bytes(void **state)
     static const struct way ways[] = {
         {"0", "wait", "none", "64M"},    {"1", "wait", "none", "64M"},    {"2", "wait", "none", "64M"},
         {"2", "async", "commit", "64M"}, {"0", "async", "commit", "64M"}, {"1", "wait", "commit", "64M"},
+        {"3", "wait", "none", "64M"},    {"8", "async", "commit", "64M"},
     };
     size_t first_data = 0, first_index = 0;
 
@@ -279,7 +281,8 @@ static void test_failure_of_the_cancelled(void **state)
     (void)state;
     rng_init(249);
     unit_io_begin();
-    deltafs_dir *d = unit_create(path, unit_options("memory", "16M", "value_size", "1000", "codec", "none", NULL));
+    deltafs_dir *d =
+        unit_create(path, unit_options("memory", "16M", "threads", "8", "value_size", "1000", "codec", "none", NULL));
     for (uint64_t epoch = 0; epoch < 3; epoch++) {
         unit_io_fail(OP_WRITE, ".data", 0, 1, EIO);
         for (uint64_t key = 0; key < 6000; key++)

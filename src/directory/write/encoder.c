@@ -4,6 +4,7 @@
 
 #define BATCH_BYTES ((size_t)256 << 10) /* of values in a batch, about */
 #define BATCH_MAX   256u                /* blocks in a batch */
+#define STACK_BYTES ((size_t)64 << 10)  /* that sorting and packing take of a thread's stack, about */
 
 /* What one thread makes of one batch. */
 struct batch {
@@ -12,6 +13,7 @@ struct batch {
     size_t used;
     uint32_t blocks;
     struct run_block made[BATCH_MAX];
+    pthread_cond_t turn; /* it may be appended */
 };
 
 struct encoder {
@@ -23,7 +25,6 @@ struct encoder {
     struct batch *batch;
     struct memory *memory;
     pthread_mutex_t lock;
-    pthread_cond_t turns; /* the turn has changed */
     /* While a run is encoded: */
     const struct sorted *records;
     struct run *run;
@@ -50,7 +51,7 @@ static size_t encoder_batch_bytes(const struct writer_config *c)
 uint64_t encoder_memory(const struct writer_config *c, uint32_t threads)
 {
     return (threads + UINT64_C(1)) *
-           (block_writer_memory(c->value_size, c->block) + encoder_batch_bytes(c) + sizeof(struct batch));
+           (block_writer_memory(c->value_size, c->block) + encoder_batch_bytes(c) + sizeof(struct batch) + STACK_BYTES);
 }
 
 struct team *encoder_team(const struct encoder *x)
@@ -63,9 +64,9 @@ void encoder_destroy(struct encoder *x)
     if (!x)
         return;
     team_destroy(x->team);
-    pthread_cond_destroy(&x->turns);
     pthread_mutex_destroy(&x->lock);
     for (uint32_t i = 0; i < x->batches && x->batch; i++) {
+        pthread_cond_destroy(&x->batch[i].turn);
         block_writer_fini(&x->batch[i].block);
         buffer_fini(&x->batch[i].out);
     }
@@ -86,11 +87,11 @@ int encoder_create(const struct writer_config *c, uint32_t threads, struct memor
                           .batch_blocks = encoder_batch_blocks(c),
                           .memory = memory};
     pthread_mutex_init(&x->lock, NULL);
-    pthread_cond_init(&x->turns, NULL);
     int status = memory_take(memory, x->batches * sizeof *x->batch, "encoding", &x->batch, e);
     if (status == DELTAFS_OK)
         memset(x->batch, 0, x->batches * sizeof *x->batch);
     for (uint32_t i = 0; i < x->batches && status == DELTAFS_OK; i++) {
+        pthread_cond_init(&x->batch[i].turn, NULL);
         x->batch[i].out.memory = memory;
         status = block_writer_init(&x->batch[i].block, c->value_size, &c->strips, c->codec, c->block, memory, e);
         if (status == DELTAFS_OK)
@@ -137,8 +138,8 @@ static int encoder_append(const struct encoder *x, const struct batch *b, struct
     return status == DELTAFS_OK ? log_append(x->data, b->out.bytes, b->used, e) : status;
 }
 
-/* Encode a batch, and append it when all before it are. Tasks begin in their order, so there are never two of these at
- * the same struct batch, and the one whose turn it is has begun. */
+/* Encode a batch, and append it when all before it are. Tasks are taken in order. So two tasks never use a struct batch
+ * at once, and the task whose turn it is has been taken. */
 static void encoder_work(void *ctx, size_t number)
 {
     struct encoder *x = ctx;
@@ -148,13 +149,13 @@ static void encoder_work(void *ctx, size_t number)
 
     pthread_mutex_lock(&x->lock);
     while (x->turn != number)
-        pthread_cond_wait(&x->turns, &x->lock);
+        pthread_cond_wait(&b->turn, &x->lock);
     pthread_mutex_unlock(&x->lock);
     if (x->failed.status == DELTAFS_OK && (status != DELTAFS_OK || encoder_append(x, b, &e) != DELTAFS_OK))
         x->failed = e;
     pthread_mutex_lock(&x->lock);
     x->turn++;
-    pthread_cond_broadcast(&x->turns);
+    pthread_cond_signal(&x->batch[x->turn % x->batches].turn);
     pthread_mutex_unlock(&x->lock);
 }
 

@@ -15,7 +15,7 @@ int encoder_create(const struct writer_config *c, uint32_t threads, struct memor
                    struct error *e);
 /* What it takes of the memory. */
 uint64_t encoder_memory(const struct writer_config *c, uint32_t threads);
-/* Its threads, for other work that is done between runs. */
+/* Its threads, for other work between runs: sorting. */
 struct team *encoder_team(const struct encoder *x);
 /* NULL is fine. */
 void encoder_destroy(struct encoder *x);

@@ -18,7 +18,6 @@
 #define SHARE          8192  /* numbers of a share, about: 64 KiB, and as much to move them to */
 #define SHARE_MAX      32768 /* of the largest, where keys are not spread evenly, */
 #define SHARE_BITS_MAX 12    /* as far as so many bits allow */
-#define TASKS          4     /* of each thread, of about as many shares */
 
 /* Up to two ranges of bits: those in which keys differ, without the widest gap between them. */
 struct sort_bits {
@@ -293,37 +292,21 @@ static unsigned sort_share_bits(uint32_t *end, uint32_t n, unsigned most)
 struct sort_shares {
     uint64_t *a, *b;
     const uint32_t *end;
-    uint64_t count, each; /* each: shares of a task */
-    unsigned low, top;    /* where the keys' bits begin, and those that a share's numbers have in common */
+    unsigned low, top; /* where the keys' bits begin, and those that a share's numbers have in common */
     struct sort_bits bits;
     uint64_t same;
 };
 
-static void sort_some_shares(void *ctx, size_t task)
+/* Sort the numbers of a share, and make keys of them again beside them. */
+static void sort_share(void *ctx, size_t share)
 {
     const struct sort_shares *s = ctx;
-    uint64_t share = task * s->each, end = share + s->each < s->count ? share + s->each : s->count;
     int is_odd = sort_is_odd(s->low, s->top);
     uint64_t *number = is_odd ? s->b : s->a, *sorted = is_odd ? s->a : s->b;
+    uint32_t i = share > 0 ? s->end[share - 1] : 0, n = s->end[share] - i;
 
-    for (uint32_t i = share > 0 ? s->end[share - 1] : 0; share < end; i = s->end[share++]) {
-        uint32_t n = s->end[share] - i;
-        sort_numbers(s->a + i, s->b + i, n, s->low, s->top);
-        sort_keys(number + i, n, &s->bits, s->low, s->same, sorted + i);
-    }
-}
-
-/* Sort the numbers of each share, and make keys of them again beside them. */
-static void sort_all_shares(struct sort_shares *s, struct team *team)
-{
-    uint64_t tasks = team ? TASKS * (team_threads(team) + UINT64_C(1)) : 1;
-
-    s->each = (s->count + tasks - 1) / tasks;
-    tasks = (s->count + s->each - 1) / s->each;
-    if (tasks > 1)
-        team_run(team, sort_some_shares, s, (size_t)tasks);
-    else
-        sort_some_shares(s, 0);
+    sort_numbers(s->a + i, s->b + i, n, s->low, s->top);
+    sort_keys(number + i, n, &s->bits, s->low, s->same, sorted + i);
 }
 
 struct sorted sort_records(const struct sort_input *in, const struct sort_partitions *p, uint64_t *a, uint64_t *b)
@@ -354,12 +337,16 @@ struct sorted sort_records(const struct sort_input *in, const struct sort_partit
     struct sort_shares shares = {.a = a,
                                  .b = b,
                                  .end = end,
-                                 .count = mask_of(share_bits) + 1,
                                  .low = with.of.bits,
                                  .top = top - share_bits,
                                  .bits = bits,
                                  .same = n > 0 ? keys[0] & ~sort_expand(&bits, UINT64_MAX, 0) : 0};
-    sort_all_shares(&shares, in->team);
+    size_t count = (size_t)mask_of(share_bits) + 1;
+    if (in->team && count > 1)
+        team_run(in->team, sort_share, &shares, count);
+    else
+        for (size_t share = 0; share < count; share++)
+            sort_share(&shares, share);
     int is_odd = sort_is_odd(shares.low, shares.top);
     uint64_t *number = is_odd ? b : a;
     sort_lows(number, n, with);

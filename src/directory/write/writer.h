@@ -10,8 +10,8 @@
  * After an error within an epoch the writer drops what comes, and reports the first error at wait_end, so that all
  * processes can agree on the verdict.
  *
- * The functions are called by one thread at a time. Two threads of its own may work for a writer: one sorts and encodes
- * full memtables, the other writes the result. */
+ * The functions are called by one thread at a time. Threads of its own may work for a writer: one sorts and encodes
+ * full memtables, one writes the result, and others help the first. */
 #ifndef DELTAFS_DIRECTORY_WRITER_H
 #define DELTAFS_DIRECTORY_WRITER_H
 

@@ -27,7 +27,7 @@
 #define FENCE_ROOM_MIN    (64u << 10) /* bytes of a fence, */
 #define FENCE_SHARE       512         /* and this part of the memory */
 #define HELD_SHARE        2           /* held keys get this part of what memtables and sorting take */
-#define TABLES_SHARE      4           /* memtables get at least this part of the memory, or threads are fewer */
+#define TABLES_SHARE      4           /* memtables and sorting get this part of the memory, or threads are fewer */
 #define TABLE_RECORDS_MIN 2u
 #define TABLE_RECORDS_MAX (1u << 30)
 
@@ -36,7 +36,7 @@ uint64_t writer_path_room(const struct writer_config *c)
     return 2 * (strlen(c->path) + 64);
 }
 
-/* More would be smaller: as many records to write, in more runs. */
+/* More than two would only make each smaller: one thread writes them, so an epoch would have more runs. */
 uint32_t writer_tables(uint32_t threads)
 {
     return threads > 0 ? TABLES_MOST : 1;
@@ -128,7 +128,7 @@ static uint64_t writer_choose_threads(struct writer *w, const struct writer_conf
 {
     for (w->threads = c->threads;; w->threads--) {
         uint64_t n = writer_share_out(c, c->memory - w->hold_room, count, w->threads, &w->shared);
-        uint64_t bytes = n * writer_tables(w->threads) * memtable_record_bytes(c->value_size);
+        uint64_t bytes = n * (writer_tables(w->threads) * memtable_record_bytes(c->value_size) + SORT_RECORD_BYTES);
         if ((n >= TABLE_RECORDS_MIN && bytes >= c->memory / TABLES_SHARE) || w->threads == 0)
             return n;
     }
