@@ -41,10 +41,11 @@ struct collective {
     struct rank_group *ctx;
     void (*destroy)(struct rank_group *group); /* for who owns the group in the end; may be NULL */
     uint32_t rank, ranks;
+    uint32_t job; /* processes of the whole job, which may share this one's processors */
 };
 
 /* A process alone. */
-#define COLLECTIVE_ALONE ((struct collective){.ranks = 1})
+#define COLLECTIVE_ALONE ((struct collective){.ranks = 1, .job = 1})
 
 /* The first error of any rank becomes the error of all. Returns its status. */
 static inline int collective_agree(const struct collective *c, struct error *e)

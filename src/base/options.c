@@ -116,7 +116,7 @@ static const struct option_row rows[OPTION_COUNT] = {
         {.info =
              {"threads", "0 to 64, or auto", "auto",
               "additional threads: they sort, encode and write a directory, or read and check a logical file; auto: 2 "
-              "to 4 for a directory; for a logical file 1 without MPI if there is a processor for it, else 0"},
+              "to 4 for a directory; for a logical file 1 if the job has two processors for each process, else 0"},
          .high = 64,
          .automatic = "auto"},
     [OPTION_VALUE_SIZE] = {.info = {"value_size", "bytes, 0 to 1M, or any", "any",

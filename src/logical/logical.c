@@ -45,13 +45,13 @@ static int logical_configure(deltafs_logical *f, const deltafs_options *o, struc
     return f->volumes ? DELTAFS_OK : error_no_memory(e, 1, "an option");
 }
 
-/* A process outside MPI may use a second processor to verify checksums. */
+/* Where the job leaves each process a second processor, that helps to verify checksums. */
 static int logical_make_team(deltafs_logical *f, const deltafs_options *o, struct error *e)
 {
     uint64_t threads = deltafs_private_options_number(o, OPTION_THREADS);
 
     if (threads == OPTION_AUTO)
-        threads = !f->group.ctx && thread_processors() > 1;
+        threads = thread_processors() / 2 >= f->group.job;
     return threads > 0 && logical_can_read(f) ? team_create((uint32_t)threads, &f->team, e) : DELTAFS_OK;
 }
 

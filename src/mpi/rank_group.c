@@ -303,12 +303,26 @@ static int group_max(struct rank_group *g, uint64_t *values, int n, struct error
     return mpi_reduce(g, values, n, MPI_MAX, e);
 }
 
+/* A program that uses sessions alone has no MPI_COMM_WORLD. */
+static int group_job(const struct rank_group *g)
+{
+    int has_world = 0, job = g->ranks;
+
+    if (MPI_Initialized(&has_world) == MPI_SUCCESS && has_world)
+        MPI_Comm_size(MPI_COMM_WORLD, &job);
+    return job;
+}
+
 struct collective mpi_group_collective(struct rank_group *g)
 {
     static const struct collective_calls calls = {
         .agree = mpi_agree, .max = group_max, .broadcast = mpi_broadcast_bytes, .gather = mpi_gather};
 
-    return (struct collective){.calls = &calls, .ctx = g, .rank = (uint32_t)g->rank, .ranks = (uint32_t)g->ranks};
+    return (struct collective){.calls = &calls,
+                               .ctx = g,
+                               .rank = (uint32_t)g->rank,
+                               .ranks = (uint32_t)g->ranks,
+                               .job = (uint32_t)group_job(g)};
 }
 
 struct rank_group mpi_group_part(const struct rank_group *g, MPI_Comm comm)

@@ -1,6 +1,7 @@
 /* Logical files over MPI: what the threads of the unit test cannot show. Strided writes by all ranks, read back by as
  * many, fewer, and by each alone, whichever way the index travels; the same status on all ranks whatever fails; and a
  * file that every rank creates for itself at the same time. */
+#include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
@@ -278,6 +279,41 @@ static void test_waits(const char *folder)
     CHECK_STATUS(DELTAFS_OK, deltafs_logical_close(f), NULL);
 }
 
+static int threads_now(void)
+{
+    DIR *dir = opendir("/proc/self/task");
+    int n = 0;
+
+    CHECK(dir != NULL);
+    while (dir && readdir(dir))
+        n++;
+    if (dir)
+        closedir(dir);
+    return n;
+}
+
+/* A thread helps with a long read if the job has a processor for it, however many ranks opened the file. */
+static void test_helper(const char *folder)
+{
+    static uint8_t bytes[1 << 20];
+    cpu_set_t processors;
+    char path[1024];
+    size_t got;
+
+    check_about("a thread that helps");
+    snprintf(path, sizeof path, "%s/helper-%d", folder, check_rank);
+    deltafs_logical *f = open_by(MPI_COMM_SELF, path, O_WRONLY | O_CREAT, "");
+    CHECK_STATUS(DELTAFS_OK, deltafs_logical_write(f, 0, bytes, sizeof bytes), NULL);
+    CHECK_STATUS(DELTAFS_OK, deltafs_logical_close(f), NULL);
+    f = open_by(MPI_COMM_SELF, path, O_RDONLY, "");
+    int before = threads_now();
+    CHECK_STATUS(DELTAFS_OK, deltafs_logical_read(f, 0, bytes, sizeof bytes, &got), NULL);
+    CHECK(sched_getaffinity(0, sizeof processors, &processors) == 0);
+    CHECK(threads_now() - before == (CPU_COUNT(&processors) / 2 >= check_ranks));
+    CHECK_STATUS(DELTAFS_OK, deltafs_logical_close(f), NULL);
+    check_require();
+}
+
 int main(int argc, char **argv)
 {
     check_begin(&argc, &argv, MPI_THREAD_SINGLE);
@@ -289,5 +325,6 @@ int main(int argc, char **argv)
     test_errors(argv[1]);
     test_unasked(argv[1]);
     test_waits(argv[1]);
+    test_helper(argv[1]);
     return check_end();
 }

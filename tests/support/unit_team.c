@@ -95,6 +95,9 @@ const struct collective_calls unit_team_calls = {
 
 struct collective unit_team_group(struct unit_member *m)
 {
-    return (struct collective){
-        .calls = &unit_team_calls, .ctx = (struct rank_group *)(void *)m, .rank = m->rank, .ranks = m->team->ranks};
+    return (struct collective){.calls = &unit_team_calls,
+                               .ctx = (struct rank_group *)(void *)m,
+                               .rank = m->rank,
+                               .ranks = m->team->ranks,
+                               .job = m->team->ranks};
 }
