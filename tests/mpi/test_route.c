@@ -306,7 +306,7 @@ static void check_plan(const struct plan *p, const struct plan_options *wanted)
 
     CHECK(wanted->kind == ROUTER_AUTO || p->router.kind == wanted->kind);
     CHECK(p->router.kind != ROUTER_AUTO && p->partitions == wanted->partitions);
-    uint64_t longest = wanted->message > 0 ? wanted->message : 128 << 10;
+    uint64_t longest = wanted->message > 0 ? wanted->message : 256 << 10;
     CHECK(p->message > 0 && p->message <= longest && p->chunk >= 512 && p->chunk % 8 == 0);
     for (uint32_t rank = 0; rank < l->ranks; rank += step) {
         CHECK(plan_bytes(p, rank) <= wanted->memory);
@@ -492,15 +492,15 @@ static void check_longer(const struct layout *l, enum router_kind kind, uint64_t
     next = p;
     next.message *= 2;
     if (one.message == 32 << 10 && one.buffers == PLAN_BUFFERS_MAX && one.chunk == 64 << 10 &&
-        next.message <= 128 << 10 && router_most_pairs(kind, l) == 1)
+        next.message <= 256 << 10 && router_most_pairs(kind, l) == 1)
         CHECK(plan_most_bytes(&next) > most);
     check_plan(&p, &wanted);
 }
 
 static void test_plans_longer(void **state)
 {
-    static const uint32_t sizes[][3] = {{8, 4, 131072},  {16, 4, 65536},      {8, 2, 131072},        {2, 1, 131072},
-                                        {64, 32, 32768}, {131072, 32, 16384}, {1048576, 128, 16384}, {1, 1, 131072}};
+    static const uint32_t sizes[][3] = {{8, 4, 262144},  {16, 4, 65536},      {8, 2, 131072},        {2, 1, 262144},
+                                        {64, 32, 32768}, {131072, 32, 16384}, {1048576, 128, 16384}, {1, 1, 262144}};
     struct plan_options wanted = {.kind = ROUTER_AUTO, .memory = 128 << 20};
     struct layout l;
     struct plan p;
