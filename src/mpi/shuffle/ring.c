@@ -7,6 +7,9 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 #include "base/simd_stream.h"
 #include "mpi/rank_group.h"
 #include "mpi/shuffle/ring.h"
@@ -52,12 +55,24 @@ static int cache_of(size_t processor)
     return found;
 }
 
+/* Whether this system runs in a virtual machine: its processors may be moved about, to where they share no cache. */
+static int is_virtual(void)
+{
+#ifdef __x86_64__
+    unsigned a, b, c, d;
+
+    return __get_cpuid(1, &a, &b, &c, &d) && (c >> 31 & 1);
+#else
+    return 0;
+#endif
+}
+
 int rings_cache(void)
 {
     cpu_set_t set;
     int cache = 0;
 
-    if (sched_getaffinity(0, sizeof set, &set) != 0)
+    if (is_virtual() || sched_getaffinity(0, sizeof set, &set) != 0)
         return 0;
     for (size_t i = 0; i < CPU_SETSIZE; i++) {
         int its = CPU_ISSET(i, &set) ? cache_of(i) : cache;
