@@ -11,8 +11,8 @@
  *     direct, 3hop, grid   our routes
  *     alltoallv            one MPI_Alltoallv of the same bytes, which stand in order already: the bound with unlimited
  *                          memory, and with nothing to be done for each record
- *     pack+alltoallv       the same with what belongs to it: find each record's rank, put it into its place, and look
- * at each that arrives */
+ *     pack+alltoallv       the same with what belongs to it: find each record's rank, say how many come, put each into
+ * its place, and look at each that arrives */
 #include <math.h>
 #include <sched.h>
 #include <stdio.h>
@@ -58,7 +58,7 @@ struct course {
     int rank, ranks;
     uint64_t *keys;
     uint8_t *values;
-    size_t *order_count; /* of each rank */
+    uint16_t *owners; /* of each record */
     int *send_bytes, *send_at, *receive_bytes, *receive_at;
     uint8_t *packed, *received;
     struct sum sum;
@@ -153,17 +153,16 @@ static void course_open_shuffle(struct course *c, enum contender which, enum rou
     MPI_Barrier(c->group->comm);
 }
 
-/* Reckon who gets how much, and take the memory for it: the same in all runs. */
-static void course_open_alltoallv(struct course *c)
+/* Reckon who gets how much: returns the bytes that come. */
+static size_t course_count(struct course *c)
 {
     size_t n = (size_t)c->ranks, item = 8 + c->set->value, total = 0;
 
-    c->send_bytes = calloc(n, sizeof(int));
-    c->send_at = calloc(n, sizeof(int));
-    c->receive_bytes = calloc(n, sizeof(int));
-    c->receive_at = calloc(n, sizeof(int));
-    for (size_t i = 0; i < c->set->records; i++)
-        c->send_bytes[owner_of(c, c->keys[i])] += (int)item;
+    memset(c->send_bytes, 0, n * sizeof(int));
+    for (size_t i = 0; i < c->set->records; i++) {
+        c->owners[i] = (uint16_t)owner_of(c, c->keys[i]);
+        c->send_bytes[c->owners[i]] += (int)item;
+    }
     MPI_Alltoall(c->send_bytes, 1, MPI_INT, c->receive_bytes, 1, MPI_INT, c->group->comm);
     for (size_t i = 0; i < n; i++) {
         c->receive_at[i] = (int)total;
@@ -171,8 +170,21 @@ static void course_open_alltoallv(struct course *c)
         if (i > 0)
             c->send_at[i] = c->send_at[i - 1] + c->send_bytes[i - 1];
     }
-    c->packed = bench_alloc(c->set->records * item + 1);
-    c->received = bench_alloc(total + 1);
+    return total;
+}
+
+/* The memory is taken once: all runs need the same. */
+static void course_open_alltoallv(struct course *c)
+{
+    size_t n = (size_t)c->ranks;
+
+    c->send_bytes = calloc(n, sizeof(int));
+    c->send_at = calloc(n, sizeof(int));
+    c->receive_bytes = calloc(n, sizeof(int));
+    c->receive_at = calloc(n, sizeof(int));
+    c->owners = bench_alloc(c->set->records * sizeof *c->owners);
+    c->packed = bench_alloc(c->set->records * (8 + c->set->value) + 1);
+    c->received = bench_alloc(course_count(c) + 1);
 }
 
 static void course_pack(struct course *c)
@@ -182,7 +194,7 @@ static void course_pack(struct course *c)
 
     memcpy(at, c->send_at, (size_t)c->ranks * sizeof *at);
     for (size_t i = 0; i < c->set->records; i++) {
-        int owner = owner_of(c, c->keys[i]);
+        uint16_t owner = c->owners[i];
         uint8_t *to = c->packed + at[owner];
         memcpy(to, &c->keys[i], 8);
         memcpy(to + 8, c->values + i * c->set->value, c->set->value);
@@ -196,8 +208,10 @@ static void course_alltoallv(struct course *c, int is_packing)
     size_t item = 8 + c->set->value;
     int last = c->ranks - 1;
 
-    if (is_packing)
+    if (is_packing) {
+        course_count(c);
         course_pack(c);
+    }
     MPI_Alltoallv(c->packed, c->send_bytes, c->send_at, MPI_BYTE, c->received, c->receive_bytes, c->receive_at,
                   MPI_BYTE, c->group->comm);
     size_t n = (size_t)(c->receive_at[last] + c->receive_bytes[last]) / item;
