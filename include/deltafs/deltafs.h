@@ -158,7 +158,11 @@ DELTAFS_API const struct deltafs_option_info *deltafs_option_at(size_t i);
  * for text of n bytes, Vn for n bytes of anything. A '<' before the letter is accepted.
  *
  * An array "pos:3f4" is short for "pos_0:f4,pos_1:f4,pos_2:f4". The text may also be what NumPy prints for dtype.descr:
- * "[('id', '<u8'), ('pos', '<f4', (3,))]"; its unnamed padding becomes fields padding_0, padding_1 and so on. */
+ * "[('id', '<u8'), ('pos', '<f4', (3,))]"; its unnamed padding becomes fields padding_0, padding_1 and so on.
+ *
+ * "ux:f4~1e-4" declares an error bound: a stored value of ux may be larger or smaller than the appended one by 1e-4,
+ * and takes less storage for that. Each value is replaced by the nearest multiple of the largest power of two that
+ * keeps the bound (2^-13 for 1e-4); infinity and what is not a number stay. Only f4 and f8 can have a bound. */
 typedef struct deltafs_schema deltafs_schema;
 
 struct deltafs_field {
@@ -166,6 +170,7 @@ struct deltafs_field {
     char kind;       /* 'f', 'i', 'u', 'S' or 'V' */
     uint32_t size;   /* bytes */
     uint32_t offset; /* bytes from the start of the record */
+    double bound;    /* by so much a stored value may differ from the appended one; 0: not at all */
 };
 
 /* Parse a schema. On DELTAFS_ERR_SCHEMA the message has the place of the error and the valid types. Free with

@@ -1,5 +1,7 @@
 #include <ctype.h>
 #include <errno.h>
+#include <locale.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/number.h"
@@ -27,6 +29,22 @@ int number_parse(const char *text, uint64_t *out)
     uint64_t v;
 
     if (number_parse_start(text, is_hex ? text + 2 : text, is_hex ? 16 : 10, &v, &rest) != 0 || *rest != '\0')
+        return -1;
+    *out = v;
+    return 0;
+}
+
+int number_parse_real(const char *text, double *out)
+{
+    int is_decimal = isdigit((unsigned char)*text) && text[strspn(text, "0123456789.eE+-")] == '\0';
+    locale_t c = is_decimal ? newlocale(LC_ALL_MASK, "C", (locale_t)0) : (locale_t)0;
+    char *end;
+
+    if (c == (locale_t)0)
+        return -1;
+    double v = strtod_l(text, &end, c);
+    freelocale(c);
+    if (*end != '\0' || !isfinite(v))
         return -1;
     *out = v;
     return 0;

@@ -30,6 +30,21 @@ static int schema_field_is_valid(const struct deltafs_field *f)
     }
 }
 
+/* Take the error bound that may follow a type. */
+static int schema_bound_parse(const char *name, char *type, struct deltafs_field *f, struct error *e)
+{
+    char *bound = strchr(type, '~');
+
+    if (!bound)
+        return DELTAFS_OK;
+    *bound++ = '\0';
+    if (number_parse_real(bound, &f->bound) != 0 || f->bound <= 0)
+        return error_set(e, DELTAFS_ERR_SCHEMA,
+                         "schema: field '%s' has the error bound '%s', which is not a number above 0, such as 1e-4",
+                         name, bound);
+    return DELTAFS_OK;
+}
+
 /* Take one "name:type" apart in place. */
 static int schema_field_parse(char *text, struct deltafs_field *f, struct error *e)
 {
@@ -44,6 +59,8 @@ static int schema_field_parse(char *text, struct deltafs_field *f, struct error 
         return error_set(e, DELTAFS_ERR_SCHEMA, "schema: field name '%s' is not made of letters, digits, '_' and '.'",
                          text);
     f->name = text;
+    if (schema_bound_parse(text, type, f, e) != DELTAFS_OK)
+        return DELTAFS_ERR_SCHEMA;
     const char *letter = *type == '<' ? type + 1 : type;
     f->kind = *letter;
     /* A number as people write it: no 0x, no leading zero. */
@@ -54,6 +71,9 @@ static int schema_field_parse(char *text, struct deltafs_field *f, struct error 
                          "schema: field '%s' has the type '%s'; the types are f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 Sn Vn, "
                          "little-endian",
                          text, type);
+    if (f->bound > 0 && f->kind != 'f')
+        return error_set(e, DELTAFS_ERR_SCHEMA, "schema: field '%s' has an error bound, which only f4 and f8 can have",
+                         text);
     return DELTAFS_OK;
 }
 

@@ -6,6 +6,7 @@
 #include "directory/dir.h"
 #include "directory/read/reader_open.h"
 #include "directory/read/scan.h"
+#include "directory/write/error_bounds.h"
 #include "directory/write/writer.h"
 #include "io/io_format.h"
 
@@ -21,6 +22,7 @@ struct deltafs_dir {
     enum option_keys keys;
     int64_t value_size;
     struct partitioner by;               /* a writer's, if it is the caller's own */
+    struct bounds bounds;                /* of the schema */
     struct buffer blob;                  /* a key of bytes with its value, as they are stored */
     const struct dir_follower *follower; /* NULL: none */
     void *followers;
@@ -64,6 +66,8 @@ int deltafs_private_dir_attach(const struct dir_transport *transport, void *ctx,
     int status = d->path && d->schema ? buffer_reserve(&d->blob, deltafs_private_writer_blob(c), "a record", e)
                                       : error_no_memory(e, strlen(c->path) + strlen(c->schema), "a path");
     if (status == DELTAFS_OK)
+        status = bounds_init(&d->bounds, c->schema, e);
+    if (status == DELTAFS_OK)
         *out = d;
     else
         deltafs_private_dir_free(d);
@@ -75,6 +79,7 @@ void deltafs_private_dir_free(deltafs_dir *d)
     if (!d)
         return;
     buffer_fini(&d->blob);
+    bounds_fini(&d->bounds);
     free(d->path);
     free(d->schema);
     free(d);
@@ -155,11 +160,14 @@ static int append_numbers(deltafs_dir *d, const char *call, size_t n, const void
         return dir_end(d, status);
     }
     const uint8_t *key = keys, *value = values;
+    const size_t most = d->bounds.count > 0 ? d->bounds.most : d->follower ? FOLLOWED : n;
     for (size_t some; n > 0 && status == DELTAFS_OK; n -= some) {
-        some = d->follower && n > FOLLOWED ? FOLLOWED : n;
-        status = d->transport->append(d->ctx, some, key, key_stride, value, value_stride, size, &d->error);
+        some = n < most ? n : most;
+        const uint8_t *kept = d->bounds.count > 0 ? bounds_copy(&d->bounds, value, some, value_stride) : value;
+        size_t stride = d->bounds.count > 0 ? size : value_stride;
+        status = d->transport->append(d->ctx, some, key, key_stride, kept, stride, size, &d->error);
         if (status == DELTAFS_OK && d->follower)
-            d->follower->append(d->followers, some, key, key_stride, value, value_stride);
+            d->follower->append(d->followers, some, key, key_stride, kept, stride);
         key += some * key_stride;
         value += size > 0 ? some * value_stride : 0;
     }
@@ -195,6 +203,7 @@ static int append_bytes(deltafs_dir *d, const void *key, size_t key_size, const 
     memcpy(d->blob.bytes + 1, key, key_size);
     if (size > 0)
         memcpy(d->blob.bytes + 1 + key_size, value, size);
+    bounds_round(&d->bounds, d->blob.bytes + 1 + key_size, 1, 0);
     uint64_t hash = hash_bytes(key, key_size);
     return d->transport->append(d->ctx, 1, (const uint8_t *)&hash, 0, d->blob.bytes, 0, n, &d->error);
 }

@@ -49,18 +49,6 @@ static size_t number_length(const char *s, int *is_real)
     return n + strspn(s + n, DIGITS LETTERS "_."); /* what does not belong there is an error of the number */
 }
 
-static int number_parse_real(const char *text, double *out)
-{
-    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    char *end;
-
-    if (c == (locale_t)0)
-        return -1;
-    *out = strtod_l(text, &end, c);
-    freelocale(c);
-    return *end == '\0' && isfinite(*out) ? 0 : -1;
-}
-
 static int token_number(const char *text, struct token *t, struct error *e)
 {
     char number[NUMBER_MAX + 1], shown[TOKEN_SHOWN];

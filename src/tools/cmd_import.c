@@ -573,8 +573,10 @@ static const struct command_option options[] = {
      "vpic: particle dumps of VPIC (version 0) with particle IDs; the label is the step.\n"
      "                         raw: files of fixed-size records, as --schema says",
      parse_format, offsetof(struct import, format)},
-    {"schema", 0, "S", "raw: the fields of a record, such as id:u8,pos:3f4, or NumPy's dtype.descr", cmd_parse_text,
-     LAYOUT(schema)},
+    {"schema", 0, "S",
+     "raw: the fields of a record, such as id:u8,pos:3f4, or NumPy's dtype.descr.\n"
+     "                         ux:f4~1e-4 has an error bound; vpic: only such fields",
+     cmd_parse_text, LAYOUT(schema)},
     {"key", 0, "FIELD", "raw: the field of the schema that is the key", cmd_parse_text, LAYOUT(key)},
     {"skip", 0, "BYTES", "raw: bytes to skip at each file's start (default 0)", cmd_parse_number, LAYOUT(skip)},
     {"epoch", 0, "N", "raw: the label of the epoch; without it, the last number in each file's name", cmd_parse_number,

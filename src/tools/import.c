@@ -85,6 +85,18 @@ static void import_add_part(const uint8_t *records, size_t size, uint32_t part, 
     }
 }
 
+int import_plain_schema(const char *schema, deltafs_options **owner, const char **plain)
+{
+    if (deltafs_options_create(owner) != DELTAFS_OK)
+        return text_keep(EXIT_TROUBLE, "import: %s", deltafs_errmsg(NULL));
+    if (deltafs_options_set(*owner, "schema", schema) == DELTAFS_OK &&
+        deltafs_options_get(*owner, "schema", plain) == DELTAFS_OK)
+        return EXIT_OK;
+    deltafs_options_destroy(*owner);
+    *owner = NULL;
+    return text_keep(EXIT_USAGE, "import: --schema: %s", deltafs_errmsg(NULL));
+}
+
 int import_records(const struct import_layout *l, const struct import_file *f, const struct input *in, uint64_t from,
                    uint64_t to, deltafs_dir *d, struct progress *bar)
 {

@@ -65,6 +65,9 @@ struct import_format {
                      size_t before_n);
 };
 
+/* A schema in the words in which directories keep it: NAME:TYPE,... Owned by `owner`, to be destroyed. */
+int import_plain_schema(const char *schema, deltafs_options **owner, const char **plain);
+
 extern const struct import_format import_vpic;
 extern const struct import_format import_raw;
 

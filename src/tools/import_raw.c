@@ -9,23 +9,33 @@
 static int raw_begin(struct import_layout *l)
 {
     const struct import_options *o = &l->options;
+    deltafs_options *owner;
+    const char *field;
     struct deltafs_table *t;
 
     if (!o->schema || !o->key)
         return text_keep(EXIT_USAGE, "import: --format raw needs --schema NAME:TYPE,... and --key FIELD");
     if (deltafs_table_from_schema("", o->schema, o->key, 0, 0, 0, &t) != DELTAFS_OK)
         return text_keep(EXIT_USAGE, "import: --schema, --key: %s", deltafs_errmsg(NULL));
+    int code = import_plain_schema(o->schema, &owner, &field);
+    if (code != EXIT_OK) {
+        deltafs_table_destroy(t);
+        return code;
+    }
     /* The schema's text without the key's field. */
-    size_t room = 1, used = 0;
+    size_t room = strlen(field) + 1, used = 0;
     for (size_t i = 0; i < t->column_count; i++)
         room += strlen(t->column[i].name) + sizeof ",:f4294967295";
     l->schema = calloc(1, room);
     for (size_t i = 0; i < t->column_count && l->schema; i++) {
         const struct deltafs_column *c = &t->column[i];
+        int n = (int)strcspn(field, ","), before = (int)strcspn(field, "~,"); /* its error bound */
         if (i != t->key)
-            used += (size_t)snprintf(l->schema + used, room - used, "%s%s:%c%" PRIu32, used > 0 ? "," : "", c->name,
-                                     c->kind, c->size);
+            used += (size_t)snprintf(l->schema + used, room - used, "%s%s:%c%" PRIu32 "%.*s", used > 0 ? "," : "",
+                                     c->name, c->kind, c->size, n - before, field + before);
+        field += n + 1;
     }
+    deltafs_options_destroy(owner);
     l->has_key = 1;
     l->is_signed = t->column[t->key].kind == 'i';
     l->key_at = t->column[t->key].offset;

@@ -10,6 +10,8 @@
 #include <deltafs/deltafs_query.h>
 #include "tools/import.h"
 
+#define VPIC_SCHEMA "dx:f4,dy:f4,dz:f4,i:i4,ux:f4,uy:f4,uz:f4,w:f4,rank:u4"
+
 #define VPIC_HEADER    115
 #define VPIC_GRID      35 /* nx */
 #define VPIC_GRID_SIZE 52 /* up to damp */
@@ -24,17 +26,47 @@ static int32_t vpic_i32(const uint8_t *p)
     return (int32_t)((uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24);
 }
 
+/* The text of the schema with the error bounds of `bounds`, NAME:TYPE~BOUND,... */
+static int vpic_add_bounds(const char *bounds, char *schema)
+{
+    for (size_t n, next; *bounds; bounds += next) {
+        n = strcspn(bounds, ",");
+        next = n + (bounds[n] == ',');
+        size_t name = strcspn(bounds, "~,");
+        char *at = schema;
+        while (at && (strncmp(at, bounds, name) != 0 || !strchr(",", at[name])))
+            at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL;
+        if (!at || name == n)
+            return text_keep(EXIT_USAGE,
+                             "import: --schema: '%.*s' is not a field of a VPIC particle with its error bound, such as "
+                             "ux:f4~1e-4 (the fields are %s)",
+                             (int)n, bounds, VPIC_SCHEMA);
+        memmove(at + n, at + name, strlen(at + name) + 1);
+        memcpy(at + name, bounds + name, n - name);
+    }
+    return EXIT_OK;
+}
+
 static int vpic_begin(struct import_layout *l)
 {
     const struct import_options *o = &l->options;
+    deltafs_options *owner = NULL;
+    const char *bounds = "";
 
-    if (o->schema || o->key || o->skip.is_given || o->epoch.is_given)
-        return text_keep(EXIT_USAGE, "import: --schema, --key, --skip and --epoch are for --format raw; files of vpic "
-                                     "have this in their headers");
+    if (o->key || o->skip.is_given || o->epoch.is_given)
+        return text_keep(EXIT_USAGE,
+                         "import: --key, --skip and --epoch are for --format raw; files of vpic have this in "
+                         "their headers");
+    int code = o->schema ? import_plain_schema(o->schema, &owner, &bounds) : EXIT_OK;
     l->size = VPIC_PARTICLE;
     l->has_part = 1;
-    l->schema = strdup("dx:f4,dy:f4,dz:f4,i:i4,ux:f4,uy:f4,uz:f4,w:f4,rank:u4");
-    return l->schema ? EXIT_OK : text_keep(EXIT_TROUBLE, "import: no memory for a schema");
+    l->schema = calloc(1, sizeof VPIC_SCHEMA + strlen(bounds));
+    if (code == EXIT_OK && !l->schema)
+        code = text_keep(EXIT_TROUBLE, "import: no memory for a schema");
+    if (code == EXIT_OK)
+        code = vpic_add_bounds(bounds, strcpy(l->schema, VPIC_SCHEMA));
+    deltafs_options_destroy(owner);
+    return code;
 }
 
 /* What is wrong with a header, and where; or NULL. */

@@ -513,6 +513,12 @@ static void test_schema_good(void **state)
     deltafs_schema_destroy(NULL);
     assert_int_equal(deltafs_schema_parse("x:V1048576", &s), DELTAFS_OK);
     deltafs_schema_destroy(s);
+    assert_int_equal(deltafs_schema_parse("u:<f4~1e-4,v:f8~0.25,w:f8", &s), DELTAFS_OK);
+    assert_true(deltafs_schema_field(s, 0)->bound == 1e-4);
+    assert_true(deltafs_schema_field(s, 1)->bound == 0.25);
+    assert_true(deltafs_schema_field(s, 2)->bound == 0);
+    assert_int_equal(deltafs_schema_field(s, 2)->offset, 12);
+    deltafs_schema_destroy(s);
 }
 
 /* Arrays, and what NumPy prints, are the same as plain fields, also as an option. */
@@ -525,6 +531,7 @@ static void test_schema_arrays(void **state)
         {"[(\"a\",\"|u1\"),('b','|b1'),('','|V2'),('c','<i4',2),('d','|S5'),('','|V3')]",
          "a:u1,b:u1,padding_0:V2,c_0:i4,c_1:i4,d:S5,padding_1:V3"},
         {"[ ( 'x' , '=f8' , ( 1 , ) ) ]", "x_0:f8"},
+        {"pos:2f4~1e-4,w:f8~2", "pos_0:f4~1e-4,pos_1:f4~1e-4,w:f8~2"},
         {"x:1000u1", NULL},
     };
     deltafs_options *o;
@@ -606,6 +613,19 @@ static void test_schema_bad(void **state)
                                       "x:1001f4",
                                       "x:99999999f4",
                                       "x:2f4,x_1:f4",
+                                      "x:f4~",
+                                      "x:f4~0",
+                                      "x:f4~-1",
+                                      "x:f4~1e-400",
+                                      "x:f4~1e400",
+                                      "x:f4~inf",
+                                      "x:f4~0x1p-3",
+                                      "x:f4~1e-4~1",
+                                      "x:f4~ 1",
+                                      "x:f4~1,5",
+                                      "x:i4~1",
+                                      "x:~1",
+                                      "x~1:f4",
                                       "[",
                                       "[]",
                                       "[('x', '<f4')",

@@ -96,7 +96,10 @@ refused 2 "256 to 1M" $vpic --block 255 -o "$work/d" "$good"
 refused 2 "none, commit or close" $vpic --sync maybe -o "$work/d" "$good"
 refused 2 "quiet" $vpic --quiet=1 -o "$work/d" "$good"
 refused 2 "value_size" $vpic --value_size 32 -o "$work/d" "$good"
-for option in --schema=id:u8 --key=id --skip=1 --epoch=3; do
+for schema in ux:f4 id:u8~1e-4 ux:f8~1 uxx:f4~1 u:f4~1 ux:f4~1,ux:f4~2; do
+    refused 2 "schema:" $vpic --schema $schema -o "$work/d" "$good"
+done
+for option in --key=id --skip=1 --epoch=3; do
     refused 2 "are for --format raw" $vpic $option -o "$work/d" "$good"
 done
 DELTAFS_CODEC=zip

@@ -196,3 +196,12 @@ rm -r "$raced"
 hooked "if [ -e $raced ]; then : >$raced/LEASE; else mkdir -p $raced/x; fi"
 says "another job has opened $raced, which is named $raced.deltafs-removed-"
 [ -e "$raced".deltafs-removed-*/LEASE ] || fail "what another job has opened is removed"
+
+# Error bounds go with their fields, and the key's place does not matter.
+for schema in "id:u8,pos:2<f4~0.5,w:f8" "pos:2f4~0.5,id:u8,w:f8" "[('pos', '<f4~0.5', (2,)), ('w', '<f8'), ('id', '<u8')]"; do
+    rm -rf "$work/near"
+    head -c 240 "$work/a.bin" >"$work/near.1"
+    expect 0 import 1 -q --format raw --schema "$schema" --key id -o "$work/near" "$work/near.1"
+    expect 0 "$deltafs" info "$work/near"
+    stdout_has "pos_0:f4~0.5,pos_1:f4~0.5,w:f8"
+done

@@ -246,7 +246,8 @@ static int compare_schemas(const char *a, const char *b, int *is_same, struct er
     *is_same = status == DELTAFS_OK && deltafs_schema_count(x) == deltafs_schema_count(y);
     for (size_t i = 0; *is_same && i < deltafs_schema_count(x); i++) {
         const struct deltafs_field *f = deltafs_schema_field(x, i), *g = deltafs_schema_field(y, i);
-        *is_same = strcmp(f->name, g->name) == 0 && f->kind == g->kind && f->size == g->size && f->offset == g->offset;
+        *is_same = strcmp(f->name, g->name) == 0 && f->kind == g->kind && f->size == g->size &&
+                   f->offset == g->offset && (f->bound == 0 || f->bound == g->bound);
     }
     deltafs_schema_destroy(x);
     deltafs_schema_destroy(y);

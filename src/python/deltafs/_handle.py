@@ -45,7 +45,7 @@ def range_pointer(range_: Range | None) -> Any:
 
 def columns(schema: str) -> list[tuple[str, str]]:
     """The fields of a schema for numpy.dtype. The names key and epoch are those of a record itself."""
-    fields = (field.split(":") for field in schema.split(",") if field)
+    fields = (field.partition("~")[0].split(":") for field in schema.split(",") if field)
     return [
         (f"value.{name}" if name in ("key", "epoch") else name, "<" + kind if kind[0] in "fiu" else kind)
         for name, kind in ((name, kind.lstrip("<")) for name, kind in fields)
