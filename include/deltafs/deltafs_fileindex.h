@@ -64,8 +64,9 @@ struct deltafs_table {
 
 /* Describe a stream of fixed-size records as a table. `schema` describes a record; its field `key` is the key. The
  * first record begins at offset `skip`; the stream has `size` bytes in all. `path` is for messages. DELTAFS_ERR_SCHEMA:
- * a bad schema, or the key is not one of its fields or not an integer. DELTAFS_ERR_SIZE: the bytes behind `skip` are
- * not a whole number of records; the message has the offset of the incomplete one. Free with deltafs_table_destroy. */
+ * a bad schema, or one with an error bound, or the key is not one of its fields or not an integer. DELTAFS_ERR_SIZE:
+ * the bytes behind `skip` are not a whole number of records; the message has the offset of the incomplete one. Free
+ * with deltafs_table_destroy. */
 DELTAFS_API int deltafs_table_from_schema(const char *path, const char *schema, const char *key, uint64_t skip,
                                           uint64_t size, uint64_t label, struct deltafs_table **out);
 DELTAFS_API void deltafs_table_destroy(struct deltafs_table *table);

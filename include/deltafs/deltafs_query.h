@@ -150,7 +150,7 @@ DELTAFS_API int deltafs_select_open_fileindex(deltafs_fileindex *index, const st
 
 /* The schema of the rows, owned by the select: the columns in the order of `fields`. Without `fields`: all stored
  * columns, then all computed ones. Stored columns have their stored type, all others are f8. "": rows have no columns;
- * or, without `fields`, the directory has no schema, and a row is a value as it was stored. */
+ * or, without `fields`, the directory has no schema, and a row is a value as it was stored. It has no error bounds. */
 DELTAFS_API const char *deltafs_select_schema(const deltafs_select *select);
 
 /* Get the next rows; *count is 0 at the end. rows[i].value has the columns of a row, packed as the schema says, and the
@@ -196,8 +196,8 @@ typedef struct deltafs_columns deltafs_columns;
  * "fields: offset N: ...". Close with deltafs_columns_close. */
 DELTAFS_API int deltafs_columns_open(deltafs_dir *dir, const char *fields, deltafs_columns **out);
 
-/* The schema of the rows, as of deltafs_select_schema. Without `fields`, it is the schema of the directory if there are
- * no computed columns. */
+/* The schema of the rows, as of deltafs_select_schema. Without `fields`, it is the schema of the directory, but
+ * for error bounds, if there are no computed columns. */
 DELTAFS_API const char *deltafs_columns_schema(const deltafs_columns *columns);
 
 /* Make rows of `n` records that a get or a scan of `dir` returned; also within the function that a scan calls. Many

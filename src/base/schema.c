@@ -39,9 +39,10 @@ static int schema_bound_parse(const char *name, char *type, struct deltafs_field
         return DELTAFS_OK;
     *bound++ = '\0';
     if (number_parse_real(bound, &f->bound) != 0 || f->bound <= 0)
-        return error_set(e, DELTAFS_ERR_SCHEMA,
-                         "schema: field '%s' has the error bound '%s', which is not a number above 0, such as 1e-4",
-                         name, bound);
+        return error_set(
+            e, DELTAFS_ERR_SCHEMA,
+            "schema: field '%s' has the error bound '%s', which is not a number above 0, such as 0.5 or 1e-4", name,
+            bound);
     return DELTAFS_OK;
 }
 

@@ -185,3 +185,50 @@ int schema_text_plain(const char *text, char **out, struct error *e)
     free(p.text.text);
     return status;
 }
+
+int schema_text_split(const char *text, char **plain, char **bounds, struct error *e)
+{
+    struct compose fields = {0}, numbers = {0};
+    size_t n;
+
+    *plain = *bounds = NULL;
+    for (const char *next = text; next;) {
+        const char *end = strchrnul(next, ','), *bound = memchr(next, '~', (size_t)(end - next)),
+                   *comma = next > text ? "," : "";
+        compose(&fields, "%s%.*s", comma, (int)((bound ? bound : end) - next), next);
+        compose(&numbers, "%s%.*s", comma, bound ? (int)(end - bound) - 1 : 1, bound ? bound + 1 : "0");
+        next = *end == ',' ? end + 1 : NULL;
+    }
+    int status = compose_end(&fields, "a schema", plain, &n, e);
+    if (status == DELTAFS_OK && strchr(text, '~'))
+        status = compose_end(&numbers, "a schema", bounds, &n, e);
+    else
+        free(numbers.text);
+    if (status == DELTAFS_OK)
+        return DELTAFS_OK;
+    free(*plain);
+    *plain = NULL;
+    return status;
+}
+
+int schema_text_join(const char *plain, const char *bounds, char **out, struct error *e)
+{
+    struct compose text = {0};
+    const char *field = plain, *bound = bounds;
+    size_t n;
+
+    while (field && bound) {
+        size_t own = strcspn(field, ","), number = strcspn(bound, ",");
+        int has_none = number == 1 && *bound == '0';
+        compose(&text, "%s%.*s%s%.*s", field > plain ? "," : "", (int)own, field, has_none ? "" : "~",
+                has_none ? 0 : (int)number, bound);
+        field = field[own] == ',' ? field + own + 1 : NULL;
+        bound = bound[number] == ',' ? bound + number + 1 : NULL;
+    }
+    int status = compose_end(&text, "a schema", out, &n, e);
+    if (status != DELTAFS_OK || (!field && !bound))
+        return status;
+    free(*out);
+    *out = NULL;
+    return error_set(e, DELTAFS_ERR_SCHEMA, "schema: not an error bound for each field");
+}

@@ -34,8 +34,12 @@ static inline void stream_copy(uint8_t *to, const uint8_t *from, size_t bytes)
 /* Copy n bytes to anywhere; of many, the whole lines past the caches. */
 static inline void stream_copy_any(uint8_t *to, const uint8_t *from, size_t n)
 {
-    size_t head = n < STREAM_MIN ? n : -(uintptr_t)to % STREAM_LINE, lines = (n - head) / STREAM_LINE * STREAM_LINE;
+    size_t head = -(uintptr_t)to % STREAM_LINE, lines = n < STREAM_MIN ? 0 : (n - head) / STREAM_LINE * STREAM_LINE;
 
+    if (lines == 0) {
+        memcpy(to, from, n);
+        return;
+    }
     memcpy(to, from, head);
     stream_copy(to + head, from + head, lines);
     memcpy(to + head + lines, from + head + lines, n - head - lines);

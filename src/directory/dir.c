@@ -23,7 +23,7 @@ struct deltafs_dir {
     int64_t value_size;
     struct partitioner by;               /* a writer's, if it is the caller's own */
     struct bounds bounds;                /* of the schema */
-    struct buffer blob;                  /* a key of bytes with its value, as they are stored */
+    struct buffer blob;                  /* a key of bytes with its value, as they are stored; or values, rounded */
     const struct dir_follower *follower; /* NULL: none */
     void *followers;
     struct reader *reader;
@@ -160,11 +160,14 @@ static int append_numbers(deltafs_dir *d, const char *call, size_t n, const void
         return dir_end(d, status);
     }
     const uint8_t *key = keys, *value = values;
-    const size_t most = d->bounds.count > 0 ? d->bounds.most : d->follower ? FOLLOWED : n;
+    const int is_rounded = d->bounds.count > 0;
+    const size_t most = is_rounded ? d->blob.capacity / size : d->follower ? FOLLOWED : n;
     for (size_t some; n > 0 && status == DELTAFS_OK; n -= some) {
         some = n < most ? n : most;
-        const uint8_t *kept = d->bounds.count > 0 ? bounds_copy(&d->bounds, value, some, value_stride) : value;
-        size_t stride = d->bounds.count > 0 ? size : value_stride;
+        const uint8_t *kept = is_rounded ? d->blob.bytes : value;
+        size_t stride = is_rounded ? size : value_stride;
+        if (is_rounded)
+            bounds_copy(&d->bounds, d->blob.bytes, value, some, value_stride, size);
         status = d->transport->append(d->ctx, some, key, key_stride, kept, stride, size, &d->error);
         if (status == DELTAFS_OK && d->follower)
             d->follower->append(d->followers, some, key, key_stride, kept, stride);

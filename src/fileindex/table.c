@@ -79,6 +79,10 @@ int deltafs_table_from_schema(const char *path, const char *schema, const char *
     int status = deltafs_schema_parse(schema, &s);
     if (status != DELTAFS_OK)
         return status;
+    if (strchr(schema, '~')) {
+        deltafs_schema_destroy(s);
+        return error_set(e, DELTAFS_ERR_SCHEMA, "schema: '%s' has an error bound, and files stay as they are", schema);
+    }
     struct deltafs_table *t = calloc(1, sizeof *t);
     status = t ? table_columns(t, s, skip, e) : error_no_memory(e, sizeof *t, "a table");
     deltafs_schema_destroy(s);

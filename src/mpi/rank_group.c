@@ -306,9 +306,9 @@ static int group_max(struct rank_group *g, uint64_t *values, int n, struct error
 /* A program that uses sessions alone has no MPI_COMM_WORLD. */
 static int group_job(const struct rank_group *g)
 {
-    int has_world = 0, job = g->ranks;
+    int has_world = 0, is_over = 0, job = g->ranks;
 
-    if (MPI_Initialized(&has_world) == MPI_SUCCESS && has_world)
+    if (MPI_Initialized(&has_world) == MPI_SUCCESS && has_world && MPI_Finalized(&is_over) == MPI_SUCCESS && !is_over)
         MPI_Comm_size(MPI_COMM_WORLD, &job);
     return job;
 }

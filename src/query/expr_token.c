@@ -1,6 +1,4 @@
 /* Tokens: numbers, names, operators. The program's locale has no say. */
-#include <locale.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

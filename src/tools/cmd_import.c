@@ -549,6 +549,7 @@ static int import_run(const struct command_call *c)
     if (code == EXIT_OK)
         code = import_files(im);
     free(im->layout.schema);
+    free(im->layout.record);
     free(im->all);
     return code;
 }

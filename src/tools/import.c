@@ -85,16 +85,14 @@ static void import_add_part(const uint8_t *records, size_t size, uint32_t part, 
     }
 }
 
-int import_plain_schema(const char *schema, deltafs_options **owner, const char **plain)
+size_t import_print_field(char *schema, size_t used, const struct deltafs_field *f)
 {
-    if (deltafs_options_create(owner) != DELTAFS_OK)
-        return text_keep(EXIT_TROUBLE, "import: %s", deltafs_errmsg(NULL));
-    if (deltafs_options_set(*owner, "schema", schema) == DELTAFS_OK &&
-        deltafs_options_get(*owner, "schema", plain) == DELTAFS_OK)
-        return EXIT_OK;
-    deltafs_options_destroy(*owner);
-    *owner = NULL;
-    return text_keep(EXIT_USAGE, "import: --schema: %s", deltafs_errmsg(NULL));
+    used += (size_t)sprintf(schema + used, "%s%s:%c%" PRIu32, used > 0 ? "," : "", f->name, f->kind, f->size);
+    if (f->bound > 0) {
+        schema[used++] = '~';
+        used += number_text_float(f->bound, schema + used);
+    }
+    return used;
 }
 
 int import_records(const struct import_layout *l, const struct import_file *f, const struct input *in, uint64_t from,

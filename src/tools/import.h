@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <deltafs/deltafs.h>
 #include "tools/cmd.h"
+#include "tools/number_text.h"
 #include "tools/progress.h"
 
 /* An open input file. */
@@ -34,6 +35,7 @@ struct import_options {
 struct import_layout {
     struct import_options options;
     char *schema; /* of the values that are imported; owned by the layout, as malloc gives it */
+    char *record; /* of a record in files of the format raw, without error bounds; the same */
     size_t size;
     int has_key, is_signed, has_part;
     size_t key_at, key_size;
@@ -65,8 +67,10 @@ struct import_format {
                      size_t before_n);
 };
 
-/* A schema in the words in which directories keep it: NAME:TYPE,... Owned by `owner`, to be destroyed. */
-int import_plain_schema(const char *schema, deltafs_options **owner, const char **plain);
+/* Print a field and its error bound, if it has one, as the next one of a schema, of which `used` bytes are there.
+ * Returns how many are there then. */
+#define IMPORT_FIELD_ROOM (sizeof ",:f4294967295~" + NUMBER_TEXT_ROOM) /* bytes, beside its name */
+size_t import_print_field(char *schema, size_t used, const struct deltafs_field *f);
 
 extern const struct import_format import_vpic;
 extern const struct import_format import_raw;

@@ -6,43 +6,48 @@
 #include <deltafs/deltafs_fileindex.h>
 #include "tools/import.h"
 
+/* The schemas of a record, and of a value: without the key's field, with error bounds. */
+static int raw_print_schemas(struct import_layout *l, const deltafs_schema *s)
+{
+    size_t n = deltafs_schema_count(s), room = 1, used = 0, all = 0;
+
+    for (size_t i = 0; i < n; i++)
+        room += strlen(deltafs_schema_field(s, i)->name) + IMPORT_FIELD_ROOM;
+    l->schema = calloc(1, room);
+    l->record = calloc(1, room);
+    for (size_t i = 0; i < n && l->schema && l->record; i++) {
+        struct deltafs_field f = *deltafs_schema_field(s, i);
+        if (strcmp(f.name, l->options.key) != 0)
+            used = import_print_field(l->schema, used, &f);
+        f.bound = 0;
+        all = import_print_field(l->record, all, &f);
+    }
+    return l->schema && l->record ? EXIT_OK : text_keep(EXIT_TROUBLE, "import: no memory for a schema");
+}
+
 static int raw_begin(struct import_layout *l)
 {
     const struct import_options *o = &l->options;
-    deltafs_options *owner;
-    const char *field;
     struct deltafs_table *t;
+    deltafs_schema *s;
 
     if (!o->schema || !o->key)
         return text_keep(EXIT_USAGE, "import: --format raw needs --schema NAME:TYPE,... and --key FIELD");
-    if (deltafs_table_from_schema("", o->schema, o->key, 0, 0, 0, &t) != DELTAFS_OK)
-        return text_keep(EXIT_USAGE, "import: --schema, --key: %s", deltafs_errmsg(NULL));
-    int code = import_plain_schema(o->schema, &owner, &field);
-    if (code != EXIT_OK) {
-        deltafs_table_destroy(t);
+    if (deltafs_schema_parse(o->schema, &s) != DELTAFS_OK)
+        return text_keep(EXIT_USAGE, "import: --schema: %s", deltafs_errmsg(NULL));
+    int code = raw_print_schemas(l, s);
+    deltafs_schema_destroy(s);
+    if (code != EXIT_OK)
         return code;
-    }
-    /* The schema's text without the key's field. */
-    size_t room = strlen(field) + 1, used = 0;
-    for (size_t i = 0; i < t->column_count; i++)
-        room += strlen(t->column[i].name) + sizeof ",:f4294967295";
-    l->schema = calloc(1, room);
-    for (size_t i = 0; i < t->column_count && l->schema; i++) {
-        const struct deltafs_column *c = &t->column[i];
-        int n = (int)strcspn(field, ","), before = (int)strcspn(field, "~,"); /* its error bound */
-        if (i != t->key)
-            used += (size_t)snprintf(l->schema + used, room - used, "%s%s:%c%" PRIu32 "%.*s", used > 0 ? "," : "",
-                                     c->name, c->kind, c->size, n - before, field + before);
-        field += n + 1;
-    }
-    deltafs_options_destroy(owner);
+    if (deltafs_table_from_schema("", l->record, o->key, 0, 0, 0, &t) != DELTAFS_OK)
+        return text_keep(EXIT_USAGE, "import: --schema, --key: %s", deltafs_errmsg(NULL));
     l->has_key = 1;
     l->is_signed = t->column[t->key].kind == 'i';
     l->key_at = t->column[t->key].offset;
     l->key_size = t->column[t->key].size;
     l->size = t->column[t->key].stride;
     deltafs_table_destroy(t);
-    return l->schema ? EXIT_OK : text_keep(EXIT_TROUBLE, "import: no memory for a schema");
+    return EXIT_OK;
 }
 
 static int raw_inspect(const struct import_layout *l, const struct input *in, struct import_file *out)
@@ -57,7 +62,7 @@ static int raw_inspect(const struct import_layout *l, const struct input *in, st
                          "%s: two numbers end its name, and the last may be that of a rank; import the files of each "
                          "step by themselves, with --epoch STEP",
                          in->path);
-    if (deltafs_table_from_schema(in->path, o->schema, o->key, o->skip.value, in->size, label, &t) != DELTAFS_OK)
+    if (deltafs_table_from_schema(in->path, l->record, o->key, o->skip.value, in->size, label, &t) != DELTAFS_OK)
         return text_keep(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
     *out = (struct import_file){
         .label = t->label, .records = t->rows, .values = o->skip.value, .has_no_label = !has_label};

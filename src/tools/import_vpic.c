@@ -26,46 +26,50 @@ static int32_t vpic_i32(const uint8_t *p)
     return (int32_t)((uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24);
 }
 
-/* The text of the schema with the error bounds of `bounds`, NAME:TYPE~BOUND,... */
-static int vpic_add_bounds(const char *bounds, char *schema)
+/* Print the schema of a particle, with the error bounds of `bounds`, of which all fields must be the particle's. */
+static int vpic_print_schema(char *out, const deltafs_schema *particle, const deltafs_schema *bounds)
 {
-    for (size_t n, next; *bounds; bounds += next) {
-        n = strcspn(bounds, ",");
-        next = n + (bounds[n] == ',');
-        size_t name = strcspn(bounds, "~,");
-        char *at = schema;
-        while (at && (strncmp(at, bounds, name) != 0 || !strchr(",", at[name])))
-            at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL;
-        if (!at || name == n)
-            return text_keep(EXIT_USAGE,
-                             "import: --schema: '%.*s' is not a field of a VPIC particle with its error bound, such as "
-                             "ux:f4~1e-4 (the fields are %s)",
-                             (int)n, bounds, VPIC_SCHEMA);
-        memmove(at + n, at + name, strlen(at + name) + 1);
-        memcpy(at + name, bounds + name, n - name);
+    size_t used = 0, found = 0, count = bounds ? deltafs_schema_count(bounds) : 0;
+
+    for (size_t i = 0; i < deltafs_schema_count(particle); i++) {
+        struct deltafs_field f = *deltafs_schema_field(particle, i);
+        for (size_t k = 0; k < count; k++) {
+            const struct deltafs_field *b = deltafs_schema_field(bounds, k);
+            if (strcmp(b->name, f.name) == 0 && b->kind == f.kind && b->size == f.size && b->bound > 0) {
+                f.bound = b->bound;
+                found++;
+            }
+        }
+        used = import_print_field(out, used, &f);
     }
-    return EXIT_OK;
+    return found == count ? EXIT_OK
+                          : text_keep(EXIT_USAGE,
+                                      "import: --schema: for VPIC, give fields of a particle with their error bounds, "
+                                      "such as ux:f4~1e-4; the fields are %s",
+                                      VPIC_SCHEMA);
 }
 
 static int vpic_begin(struct import_layout *l)
 {
     const struct import_options *o = &l->options;
-    deltafs_options *owner = NULL;
-    const char *bounds = "";
+    deltafs_schema *particle = NULL, *bounds = NULL;
+    int code = EXIT_OK;
 
     if (o->key || o->skip.is_given || o->epoch.is_given)
         return text_keep(EXIT_USAGE,
                          "import: --key, --skip and --epoch are for --format raw; files of vpic have this in "
                          "their headers");
-    int code = o->schema ? import_plain_schema(o->schema, &owner, &bounds) : EXIT_OK;
+    if (o->schema && deltafs_schema_parse(o->schema, &bounds) != DELTAFS_OK)
+        return text_keep(EXIT_USAGE, "import: --schema: %s", deltafs_errmsg(NULL));
     l->size = VPIC_PARTICLE;
     l->has_part = 1;
-    l->schema = calloc(1, sizeof VPIC_SCHEMA + strlen(bounds));
-    if (code == EXIT_OK && !l->schema)
+    if (deltafs_schema_parse(VPIC_SCHEMA, &particle) != DELTAFS_OK ||
+        !(l->schema = calloc(sizeof VPIC_SCHEMA, IMPORT_FIELD_ROOM)))
         code = text_keep(EXIT_TROUBLE, "import: no memory for a schema");
     if (code == EXIT_OK)
-        code = vpic_add_bounds(bounds, strcpy(l->schema, VPIC_SCHEMA));
-    deltafs_options_destroy(owner);
+        code = vpic_print_schema(l->schema, particle, bounds);
+    deltafs_schema_destroy(particle);
+    deltafs_schema_destroy(bounds);
     return code;
 }
 

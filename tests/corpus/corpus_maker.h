@@ -67,6 +67,7 @@ uint32_t maker_float_bits(float v);
 
 /* The containers: each in FOLDER/NAME. */
 void make_example(struct maker *m, const char *folder, const char *name);
+void make_bounds(struct maker *m, const char *folder, const char *name);
 void make_dense(struct maker *m, const char *folder, const char *name);
 void make_strips(struct maker *m, const char *folder, const char *name);
 void make_plain(struct maker *m, const char *folder, const char *name);

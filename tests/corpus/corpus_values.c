@@ -69,6 +69,23 @@ void make_strips(struct maker *m, const char *folder, const char *name)
     maker_finish(m);
 }
 
+/* Columns with error bounds. */
+void make_bounds(struct maker *m, const char *folder, const char *name)
+{
+    maker_init(m, folder, name, KEYS_U64, 1, 14, "x:f4~1e-3,n:u2,y:f8~0.5", CODEC_NONE, 1024);
+    maker_begin(m);
+    for (uint64_t i = 0; i < 60; i++) {
+        double y = (double)i * -3;
+        uint8_t value[14];
+        put_u32(value, maker_float_bits((float)(maker_noise(i) >> 54) / 512));
+        put_u16(value + 4, (uint16_t)i);
+        memcpy(value + 6, &y, sizeof y);
+        maker_put(m, i, value, sizeof value);
+    }
+    maker_end_epoch(m, 1);
+    maker_finish(m);
+}
+
 void make_plain(struct maker *m, const char *folder, const char *name)
 {
     maker_init(m, folder, name, KEYS_U64, 1, 8, "", CODEC_NONE, 256);

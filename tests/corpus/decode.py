@@ -192,7 +192,7 @@ def snappy(data):
 
 class Manifest:
     def __init__(self, path):
-        self.uuid = self.partitions = self.schema = self.tail = self.strips = None
+        self.uuid = self.partitions = self.schema = self.bounds = self.tail = self.strips = None
         self.compacted = 0
         self.epochs = []
         self.pivots = {}  # of the epochs from a number on
@@ -227,6 +227,14 @@ class Manifest:
         if word == "schema":
             need(self.schema is None, "manifest: two schemas")
             self.schema = rest
+            return
+        if word == "bounds":
+            need(self.schema and not self.bounds, "manifest: error bounds without a schema, or twice")
+            self.bounds = rest.split(",")
+            kinds = [field.split(":")[1] for field in self.schema.split(",")]
+            need(len(self.bounds) == len(kinds), "manifest: not an error bound for each field")
+            for bound, kind in zip(self.bounds, kinds):
+                need(bound == "0" or (float(bound) > 0 and kind in ("f4", "f8")), "manifest: error bound")
             return
         fields = {}
         for field in rest.split(" "):

@@ -12,6 +12,7 @@ static const struct {
 } containers[] = {
     {"any", make_any},
     {"any_plain", make_any_plain},
+    {"bounds", make_bounds},
     {"dense", make_dense},
     {"empty", make_empty},
     {"ends", make_ends},

@@ -86,11 +86,11 @@ static void test_round_trip(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof epochs / sizeof epochs[0]; i++) {
         for (int closed = 0; closed < 2; closed++) {
-            make_manifest(epochs[i], closed, i % 2 ? "x:f4,y:f4" : "");
+            make_manifest(epochs[i], closed, i % 2 ? "x:f4~1e-3,y:f4" : "");
             CHECK_IS(read_back(&m, &e), DELTAFS_OK);
             CHECK_IS(m.partitions, 7);
             CHECK_IS(m.value_size, i % 2 ? 8 : -1);
-            CHECK(strcmp(m.schema, i % 2 ? "x:f4,y:f4" : "") == 0);
+            CHECK(strcmp(m.schema, i % 2 ? "x:f4~1e-3,y:f4" : "") == 0);
             CHECK_IS(m.strips.count, i % 2 ? 2 : 0);
             CHECK(i % 2 == 0 || (m.strips.bytes[0] == 3 && m.strips.bytes[1] == 5));
             CHECK_IS(m.is_closed, closed);
@@ -346,6 +346,7 @@ static void test_malformed(void **state)
         "schema x:f4",
         "schema x:q8",
         "schema",
+        "bounds 0,1",
         "Strips",
         "Strips bytes=8",
         "Strips bytes=4,5",
@@ -404,6 +405,14 @@ static void test_malformed(void **state)
     assert_int_equal(read_lines(&m, &e, HEAD, NULL), DELTAFS_ERR_DAMAGED);
     assert_int_equal(read_lines(&m, &e, DIRECTORY, HEAD, NULL), DELTAFS_ERR_NOT_DELTAFS);
     assert_int_equal(read_lines(&m, &e, HEAD, DIRECTORY, "schema x:f8", "schema x:f8", NULL), DELTAFS_ERR_DAMAGED);
+    static const char *const bounds[] = {
+        "bounds", "bounds ", "bounds 1", "bounds 1,0,0", "bounds 1,1", "bounds 0.5,", "bounds -1,0", "bounds 1:f4,0",
+    };
+    for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++)
+        if (read_lines(&m, &e, HEAD, DIRECTORY, "schema x:f4,y:i4", bounds[i], NULL) != DELTAFS_ERR_DAMAGED)
+            fail_msg("'%s' was taken", bounds[i]);
+    assert_int_equal(read_lines(&m, &e, HEAD, DIRECTORY, "schema x:f4,y:i4", "bounds 1,0", "bounds 1,0", NULL),
+                     DELTAFS_ERR_DAMAGED);
     assert_int_equal(read_lines(&m, &e, HEAD, DIRECTORY, "Strips bytes=4,4", "Strips bytes=4,4", NULL),
                      DELTAFS_ERR_DAMAGED);
     assert_int_equal(read_lines(&m, &e, HEAD, DIRECTORY, "Epoch number=0 label=1 records=1 raw=1 stored=1",

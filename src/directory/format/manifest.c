@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/number.h"
+#include "base/schema_text.h"
 #include "directory/format/directory_format.h"
 #include "directory/format/manifest.h"
 #include "io/volume.h"
@@ -15,6 +16,21 @@ static const char *const partitioner_words[] = {
     [PARTITIONER_HASH] = "xxh3", [PARTITIONER_RANGE] = "range", [PARTITIONER_CALLER] = "caller"};
 
 /* ---- Writing ---- */
+
+/* Error bounds have a line of their own, which a reader need not know. */
+static int put_schema(struct io_file *file, uint64_t *size, const char *schema, struct error *e)
+{
+    char *plain, *bounds;
+    int status = schema_text_split(schema, &plain, &bounds, e);
+
+    if (status == DELTAFS_OK)
+        status = textlog_append(file, size, 0, e, "schema %s", plain);
+    if (status == DELTAFS_OK && bounds)
+        status = textlog_append(file, size, 0, e, "bounds %s", bounds);
+    free(plain);
+    free(bounds);
+    return status;
+}
 
 static int manifest_write_head(struct io_file *file, uint64_t *size, const struct manifest *m, struct error *e)
 {
@@ -31,7 +47,7 @@ static int manifest_write_head(struct io_file *file, uint64_t *size, const struc
             m->keys == KEYS_BYTES ? "bytes" : "u64", partitioner_words[m->partitioner], m->partitions, value,
             m->is_local ? " place=local" : "", m->is_index ? " kind=index" : "", name);
     if (status == DELTAFS_OK && m->schema[0] != '\0')
-        status = textlog_append(file, size, 0, e, "schema %s", m->schema);
+        status = put_schema(file, size, m->schema, e);
     strips_print(&m->strips, bytes);
     if (status == DELTAFS_OK && m->strips.count > 0)
         status = textlog_append(file, size, 0, e, "Strips bytes=%s", bytes);
@@ -261,6 +277,27 @@ static int parse_schema(void *arg, const char *fields, const char *path, uint64_
     return m->schema ? DELTAFS_OK : error_no_memory(e, strlen(fields), "a schema");
 }
 
+static int parse_bounds(void *arg, const char *fields, const char *path, uint64_t offset, struct error *e)
+{
+    struct manifest *m = arg;
+    deltafs_schema *schema;
+    char *whole = NULL;
+    int is_wrong = !m->schema || strchr(m->schema, '~');
+    int status = is_wrong ? DELTAFS_ERR_SCHEMA : schema_text_join(m->schema, fields, &whole, e);
+
+    if (status == DELTAFS_OK)
+        status = deltafs_schema_parse(whole, &schema);
+    if (status != DELTAFS_OK) {
+        free(whole);
+        return status == DELTAFS_ERR_MEMORY ? error_no_memory(e, strlen(fields), "a schema")
+                                            : error_damaged(e, path, offset, "the error bounds are malformed");
+    }
+    deltafs_schema_destroy(schema);
+    free(m->schema);
+    m->schema = whole;
+    return DELTAFS_OK;
+}
+
 /* The last epoch covers others. */
 static void note_covered(struct manifest *m)
 {
@@ -415,6 +452,7 @@ static int manifest_take(void *arg, char *line, const char *path, uint64_t offse
                                                 {"Directory", parse_directory},
                                                 {"File", parse_file},
                                                 {"schema", parse_schema},
+                                                {"bounds", parse_bounds},
                                                 {"Strips", parse_strips},
                                                 {"Compacted", parse_compacted},
                                                 {"Local", parse_local},

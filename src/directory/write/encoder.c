@@ -90,8 +90,9 @@ int encoder_create(const struct writer_config *c, uint32_t threads, struct memor
     int status = memory_take(memory, x->batches * sizeof *x->batch, "encoding", &x->batch, e);
     if (status == DELTAFS_OK)
         memset(x->batch, 0, x->batches * sizeof *x->batch);
-    for (uint32_t i = 0; i < x->batches && status == DELTAFS_OK; i++) {
+    for (uint32_t i = 0; i < x->batches && x->batch; i++)
         pthread_cond_init(&x->batch[i].turn, NULL);
+    for (uint32_t i = 0; i < x->batches && status == DELTAFS_OK; i++) {
         x->batch[i].out.memory = memory;
         status = block_writer_init(&x->batch[i].block, c->value_size, &c->strips, c->codec, c->block, memory, e);
         if (status == DELTAFS_OK)

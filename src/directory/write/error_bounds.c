@@ -37,10 +37,7 @@ int bounds_init(struct bounds *b, const char *schema, struct error *e)
     if (error_of_call(deltafs_schema_parse(schema, &s), e) != DELTAFS_OK)
         return e->status;
     size_t fields = deltafs_schema_count(s);
-    b->size = deltafs_schema_size(s);
-    b->most = b->size < BOUNDS_AT_ONCE ? BOUNDS_AT_ONCE / b->size : 1;
     b->each = calloc(fields, sizeof *b->each);
-    b->values = malloc(b->most * b->size);
     for (size_t i = 0; i < fields && b->each; i++) {
         const struct deltafs_field *f = deltafs_schema_field(s, i);
         if (f->bound == 0)
@@ -50,19 +47,13 @@ int bounds_init(struct bounds *b, const char *schema, struct error *e)
         frexp(f->bound, &of->exponent); /* 2^exponent is at most twice the bound */
     }
     deltafs_schema_destroy(s);
-    if (b->each && b->values)
-        return DELTAFS_OK;
-    bounds_fini(b);
-    return error_no_memory(e, b->most * b->size, "error bounds");
+    return b->each ? DELTAFS_OK : error_no_memory(e, fields * sizeof *b->each, "error bounds");
 }
 
 void bounds_fini(struct bounds *b)
 {
     free(b->each);
-    free(b->values);
-    b->each = NULL;
-    b->values = NULL;
-    b->count = 0;
+    *b = (struct bounds){.count = 0};
 }
 
 void bounds_round(const struct bounds *b, uint8_t *values, size_t n, size_t stride)
@@ -79,10 +70,9 @@ void bounds_round(const struct bounds *b, uint8_t *values, size_t n, size_t stri
     }
 }
 
-const uint8_t *bounds_copy(const struct bounds *b, const uint8_t *values, size_t n, size_t stride)
+void bounds_copy(const struct bounds *b, uint8_t *to, const uint8_t *values, size_t n, size_t stride, size_t size)
 {
     for (size_t i = 0; i < n; i++)
-        memcpy(b->values + i * b->size, values + i * stride, b->size);
-    bounds_round(b, b->values, n, b->size);
-    return b->values;
+        memcpy(to + i * size, values + i * stride, size);
+    bounds_round(b, to, n, size);
 }

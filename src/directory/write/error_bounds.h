@@ -8,8 +8,6 @@
 #include <stdint.h>
 #include "base/error.h"
 
-#define BOUNDS_AT_ONCE (16u << 10) /* bytes of values, or one of them, that are rounded together */
-
 struct bound {
     uint32_t offset, size; /* of the field */
     int exponent;          /* of the power of two */
@@ -18,8 +16,6 @@ struct bound {
 struct bounds {
     struct bound *each;
     size_t count;
-    uint8_t *values; /* BOUNDS_AT_ONCE bytes, or one value */
-    size_t size, most;
 };
 
 /* Of a schema that can be parsed; "": none. */
@@ -29,7 +25,7 @@ void bounds_fini(struct bounds *b);
 /* Round values in place, `stride` bytes apart. What is rounded already does not change, nor what is not finite. */
 void bounds_round(const struct bounds *b, uint8_t *values, size_t n, size_t stride);
 
-/* Copies of `n` values, at most b->most, that are rounded and lie one after the other. */
-const uint8_t *bounds_copy(const struct bounds *b, const uint8_t *values, size_t n, size_t stride);
+/* Copy `n` values of `size` bytes, rounded, one after the other. */
+void bounds_copy(const struct bounds *b, uint8_t *to, const uint8_t *values, size_t n, size_t stride, size_t size);
 
 #endif

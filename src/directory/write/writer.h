@@ -44,8 +44,8 @@ DELTAFS_PRIVATE int deltafs_private_writer_inspect(struct writer_config *c, cons
 DELTAFS_PRIVATE void deltafs_private_writer_facts_fini(struct writer_facts *facts);
 /* So many processes append to it. */
 DELTAFS_PRIVATE int deltafs_private_writer_share(struct writer_config *c, uint32_t writers, struct error *e);
-/* Bytes in which the caller's thread puts a key of bytes together with its value; 0 where keys are numbers. They are
- * part of what is reserved. */
+/* Bytes in which the caller's thread puts a key of bytes together with its value, or rounds values; 0 where it does
+ * neither. They are part of what is reserved. */
 DELTAFS_PRIVATE size_t deltafs_private_writer_blob(const struct writer_config *c);
 
 /* Create the container: folder, buckets and manifest; fills in c->uuid. On failure nothing is left. */

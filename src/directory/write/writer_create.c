@@ -9,6 +9,7 @@
 #include "directory/format/value_log.h"
 #include "io/volume.h"
 
+#define ROUNDED          (16 << 10) /* bytes of values that are rounded together, if one has not more */
 #define STRIPS_STRETCH   4          /* blocks in strips are longer than asked for by this factor, */
 #define STRIPS_BLOCK_MAX (1u << 20) /* and at most this, unless more is asked for */
 
@@ -126,8 +127,8 @@ int deltafs_private_writer_share(struct writer_config *c, uint32_t writers, stru
 
 size_t deltafs_private_writer_blob(const struct writer_config *c)
 {
-    if (c->keys != KEYS_BYTES)
-        return 0;
+    if (c->keys != KEYS_BYTES) /* values that are rounded */
+        return !strchr(c->schema, '~') ? 0 : c->caller_size > ROUNDED ? (size_t)c->caller_size : ROUNDED;
     return c->caller_size < 0 ? BLOCK_VALUE_MAX : 1 + KEY_BYTES_MAX + (size_t)c->caller_size;
 }
 
