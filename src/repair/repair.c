@@ -411,7 +411,7 @@ static int repair_read_manifest(struct repair *r, struct error *e)
     r->damage = (struct error){0};
     int status = manifest_read_to_repair(&r->io, r->path, &r->manifest, e);
     if (status == DELTAFS_OK) {
-        status = text_check_copy(&r->io, r->path, e);
+        status = text_check_copy(&r->io, r->path, 1, e);
         r->damage = status == DELTAFS_ERR_DAMAGED ? *e : r->damage;
         return status == DELTAFS_ERR_DAMAGED ? DELTAFS_OK : status;
     }

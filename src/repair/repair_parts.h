@@ -40,8 +40,9 @@ void text_fini(struct text *t);
 /* What a damaged manifest is to be, from its own lines and its copy's, and parsed. DELTAFS_ERR_DAMAGED: a line is
  * damaged in both. */
 int text_repair(struct io *io, const char *folder, struct text *out, struct manifest *m, struct error *e);
-/* Whether the copy has the lines of the manifest, which is sound, or the first of them; a missing one has none. */
-int text_check_copy(struct io *io, const char *folder, struct error *e);
+/* Whether the copy has the lines of the manifest, which is sound, or the first of them; a missing one has none. Without
+ * `is_closed`, other bytes may follow that are no sound line. */
+int text_check_copy(struct io *io, const char *folder, int is_closed, struct error *e);
 /* The manifest up to the line of epoch `number`. */
 int text_cut(struct io *io, const char *folder, uint64_t number, struct text *out, struct error *e);
 int text_parse(const struct text *t, const char *folder, struct manifest *m, struct error *e);

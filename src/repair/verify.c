@@ -249,7 +249,7 @@ static int reader_verify(struct reader *r, struct verify *v, struct error *e)
     }
     verify_counts(v);
     if (!v->is_replaced)
-        damages_of(&v->damages, reader_explain(r, text_check_copy(&r->io, r->path, e), e), e);
+        damages_of(&v->damages, reader_explain(r, text_check_copy(&r->io, r->path, r->manifest.is_closed, e), e), e);
     gather_check_headers(r->gather, 0);
     return DELTAFS_OK;
 }

@@ -460,7 +460,7 @@ static void test_pivots(void **state)
     check_pivots(&m, 3, 0, UINT64_MAX, UINT64_MAX);
     manifest_fini(&m);
     CHECK_IS(read_lines(&m, &e, HEAD, RANGES, "Compacted epochs=2", "Pivots keys=1,2,3", EPOCH_0, EPOCH_1,
-                        "Pivots keys=4,5,6", EPOCH_2, NULL),
+                        "close epochs=2 tail=1", "Pivots keys=4,5,6", EPOCH_2, NULL),
              DELTAFS_OK);
     check_pivots(&m, 0, 1, 6, 2);
     check_pivots(&m, 1, 1, 6, 2);

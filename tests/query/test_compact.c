@@ -504,6 +504,16 @@ static void test_unfinished(void **state)
     CHECK(strstr(deltafs_errmsg(NULL), "its compaction did not end: it has 2 of 3 epochs"));
     CHECK_IS(deltafs_reopen(to, NULL, &d), DELTAFS_ERR_DAMAGED);
     CHECK_IS(deltafs_remove(to), DELTAFS_OK);
+    /* All epochs, but it was not closed: so they may not be on storage. */
+    CHECK_IS(compact(from, to), DELTAFS_OK);
+    text = unit_load(manifest, &n);
+    last = memmem(text, n, "\nclose ", 7);
+    CHECK(last != NULL);
+    unit_cut_manifest(to, (size_t)(last - text) + 1);
+    free(text);
+    CHECK_IS(deltafs_open(to, NULL, &d), DELTAFS_ERR_DAMAGED);
+    CHECK(strstr(deltafs_errmsg(NULL), "it has 3 of 3 epochs, and no closing line"));
+    CHECK_IS(deltafs_remove(to), DELTAFS_OK);
     model_fini(&m);
 }
 

@@ -344,6 +344,40 @@ static void check_restored(struct model *m, const char *copy, const uint8_t *byt
     repair_check(m, copy);
 }
 
+/* A crash may leave anything in place of the last lines of the copy, but not of one that is closed, nor before others.
+ */
+static void test_torn_copy(void **state)
+{
+    static const char *const gone[] = {"Epoch number=1", "Epoch number=0"};
+    const char *path = unit_path("left"), *copy = unit_path("left_copy"),
+               *second = unit_path("left_copy/MANIFEST.copy");
+    struct model m = {0};
+    size_t n;
+
+    (void)state;
+    repair_make_closed(&m, path, 827, 2, 50);
+    uint8_t *bytes = unit_load(unit_path("left/MANIFEST"), &n);
+    size_t close = (size_t)((uint8_t *)memmem(bytes, n, "\nclose ", 7) - bytes) + 1;
+    for (int is_closed = 0; is_closed < 2; is_closed++)
+        for (int k = 0; k < 2; k++) {
+            struct deltafs_verify_counts counts = {.struct_size = sizeof counts};
+            size_t at = (size_t)((uint8_t *)memmem(bytes, n, gone[k], 14) - bytes);
+            int is_torn = k == 0 && !is_closed;
+            deltafs_dir *d;
+            repair_copy(path, copy);
+            if (!is_closed)
+                unit_cut_manifest(copy, close);
+            unit_save(second, bytes, is_closed ? n : close);
+            unit_poke(second, at, '\0');
+            d = unit_open(copy);
+            CHECK_CALL(d, deltafs_verify(d, NULL, NULL, &counts), is_torn ? DELTAFS_OK : DELTAFS_ERR_DAMAGED);
+            CHECK_IS(counts.damages, !is_torn);
+            CHECK_IS(deltafs_close(d), DELTAFS_OK);
+        }
+    free(bytes);
+    model_fini(&m);
+}
+
 /* Whatever has become of the manifest, its copy has all of it; and the other way round. */
 static void test_manifest(void **state)
 {
@@ -730,11 +764,12 @@ static void test_rebuild_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_unfinished),  cmocka_unit_test(test_torn),        cmocka_unit_test(test_rebuild),
-        cmocka_unit_test(test_lossy),       cmocka_unit_test(test_restore),     cmocka_unit_test(test_manifest),
-        cmocka_unit_test(test_logical),     cmocka_unit_test(test_drop),        cmocka_unit_test(test_hopeless),
-        cmocka_unit_test(test_warm_reader), cmocka_unit_test(test_durable),     cmocka_unit_test(test_unread),
-        cmocka_unit_test(test_sound),       cmocka_unit_test(test_environment), cmocka_unit_test(test_rebuild_memory),
+        cmocka_unit_test(test_unfinished),     cmocka_unit_test(test_torn),        cmocka_unit_test(test_rebuild),
+        cmocka_unit_test(test_lossy),          cmocka_unit_test(test_restore),     cmocka_unit_test(test_torn_copy),
+        cmocka_unit_test(test_manifest),       cmocka_unit_test(test_logical),     cmocka_unit_test(test_drop),
+        cmocka_unit_test(test_hopeless),       cmocka_unit_test(test_warm_reader), cmocka_unit_test(test_durable),
+        cmocka_unit_test(test_unread),         cmocka_unit_test(test_sound),       cmocka_unit_test(test_environment),
+        cmocka_unit_test(test_rebuild_memory),
     };
 
     return cmocka_run_group_tests(tests, repair_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

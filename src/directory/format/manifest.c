@@ -433,7 +433,7 @@ static int parse_close(void *arg, const char *fields, const char *path, uint64_t
     if (textlog_number(fields, "epochs", &epochs) != 0 || epochs != m->epoch_count ||
         textlog_number(fields, "tail", &m->tail_length) != 0)
         return error_damaged(e, path, offset, "the closing line is malformed");
-    m->is_closed = 1;
+    m->is_closed = m->was_closed = 1;
     if (m->job_count > 0 && !m->lacks_job)
         m->job[m->job_count - 1].is_closed = 1;
     return DELTAFS_OK;
@@ -680,12 +680,13 @@ int manifest_read(struct io *io, const char *folder, struct manifest *m, struct 
     else if (status == DELTAFS_ERR_NOT_DELTAFS && manifest_can_open(io, io_path_in(path, folder, MANIFEST_NAME), 0) &&
              manifest_can_open(io, io_path_in(path, folder, MANIFEST_COPY_NAME), 0))
         error_set(e, status, "%s, or try 'deltafs repair'", e->text);
-    if (status != DELTAFS_OK || m->epoch_count >= m->compacted)
+    /* Nothing of a compaction is synced before its end. */
+    if (status != DELTAFS_OK || m->compacted == 0 || (m->epoch_count >= m->compacted && m->was_closed))
         return status;
     error_set(e, DELTAFS_ERR_DAMAGED,
               "%s/" MANIFEST_NAME ": its compaction did not end: it has %" PRIu64 " of %" PRIu32
-              " epochs; remove it (deltafs rm), and compact the source again",
-              folder, m->epoch_count, m->compacted);
+              " epochs, and %s closing line; remove it (deltafs rm), and compact the source again",
+              folder, m->epoch_count, m->compacted, m->was_closed ? "a" : "no");
     manifest_fini(m);
     return DELTAFS_ERR_DAMAGED;
 }

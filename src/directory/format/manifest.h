@@ -60,9 +60,9 @@ struct manifest {
     uint32_t job_count;
     int lacks_job; /* it was reopened by a job whose line is still missing */
     struct attributes attributes;
-    int is_closed;
-    uint64_t tail_length; /* bound of the index logs' tails, if closed */
-    uint64_t size;        /* bytes of the file, a torn line at its end left out */
+    int is_closed, was_closed; /* now, or ever */
+    uint64_t tail_length;      /* bound of the index logs' tails, if closed */
+    uint64_t size;             /* bytes of the file, a torn line at its end left out */
 };
 
 /* ---- Containers ---- */
