@@ -132,7 +132,7 @@ void list_batch_sort(struct list_batch *b)
 {
     static const struct sort_partitions one = {.count = 1};
     const struct sort_input in = {.count = (uint32_t)b->count,
-                                  .keys = (const uint64_t *)(const void *)b->place.bytes,
+                                  .keys = (uint64_t *)(void *)b->place.bytes,
                                   .values = b->at.bytes,
                                   .value_size = sizeof(uint64_t)};
     size_t bytes = b->count * sizeof(uint64_t) + PLANES_SLACK;

@@ -24,7 +24,7 @@ int memtable_init(struct memtable *t, int64_t value_size, uint32_t capacity, str
         t->room = MEMTABLE_ROOM_MIN;
     if (value_size < 0 && t->room > UINT32_MAX)
         t->room = UINT32_MAX; /* places are 32 bits */
-    int status = memory_take(memory, n * sizeof *t->keys, "a memtable", &t->keys, e);
+    int status = memory_take(memory, n * sizeof *t->keys + PLANES_SLACK, "a memtable", &t->keys, e);
     if (status == DELTAFS_OK)
         status = memory_take(memory, t->room + PLANES_SLACK, "a memtable", &t->arena, e);
     if (status == DELTAFS_OK && value_size < 0)
@@ -39,7 +39,7 @@ int memtable_add_epochs(struct memtable *t, struct error *e)
 
 void memtable_fini(struct memtable *t)
 {
-    memory_give(t->memory, t->keys, t->capacity * sizeof *t->keys);
+    memory_give(t->memory, t->keys, t->capacity * sizeof *t->keys + PLANES_SLACK);
     memory_give(t->memory, t->places, t->capacity * sizeof *t->places);
     memory_give(t->memory, t->epochs, t->capacity * sizeof *t->epochs);
     memory_give(t->memory, t->arena, t->room + PLANES_SLACK);

@@ -227,22 +227,21 @@ static struct sort_payload sort_payload(const struct sort_input *in, unsigned bi
                                  0};
 }
 
-/* The numbers of all records; `counts` gets how many there are of each value of their bits from `shift` on. */
+/* The numbers of all records, each in the place of its key; `counts` gets how many there are of each value of their
+ * bits from `shift` on. */
 static void sort_fill(const struct sort_input *in, const struct sort_partitions *p, struct sort_bits bits,
-                      struct sort_payload with, unsigned shift, uint64_t mask, uint64_t *a, uint32_t *counts)
+                      struct sort_payload with, unsigned shift, uint64_t mask, uint32_t *counts)
 {
-    const uint64_t *keys = in->keys;
-    const uint32_t n = in->count;
+    unsigned partition_shift = with.of.bits + bits.bits;
 
-    for (uint32_t i = 0; i < n && with.values; i++)
-        a[i] =
-            sort_squeeze(&bits, keys[i]) << with.of.bits | sort_squeeze(&with.of, get_u64(with.values + i * with.size));
-    for (uint32_t i = 0; i < n && !with.values; i++)
-        a[i] = sort_squeeze(&bits, keys[i]) << with.of.bits | i;
-    for (uint32_t i = 0; i < n && p->count > 1; i++)
-        a[i] |= sort_partition(p, keys[i]) << (with.of.bits + bits.bits);
-    for (uint32_t i = 0; i < n; i++)
-        counts[a[i] >> shift & mask]++;
+    for (uint32_t i = 0; i < in->count; i++) {
+        uint64_t key = in->keys[i], number = sort_squeeze(&bits, key) << with.of.bits;
+        number |= with.values ? sort_squeeze(&with.of, get_u64(with.values + i * with.size)) : i;
+        if (p->count > 1)
+            number |= sort_partition(p, key) << partition_shift;
+        in->keys[i] = number;
+        counts[number >> shift & mask]++;
+    }
 }
 
 /* The keys of sorted numbers. */
@@ -311,22 +310,23 @@ static void sort_share(void *ctx, size_t share)
 
 struct sorted sort_records(const struct sort_input *in, const struct sort_partitions *p, uint64_t *a, uint64_t *b)
 {
-    const uint64_t *keys = in->keys;
     uint32_t n = in->count;
-    struct sort_bits bits = sort_find_bits(keys, n);
+    struct sort_bits bits = sort_find_bits(in->keys, n);
     unsigned key_bits = bits.bits, partition_bits = bits_for(p->count - 1);
     const struct sort_payload with = sort_payload(in, key_bits + partition_bits);
     unsigned top = with.of.bits + key_bits + partition_bits;
+    uint64_t same = n > 0 ? in->keys[0] & ~sort_expand(&bits, UINT64_MAX, 0) : 0;
     struct sorted out;
 
     if (top > 64) {
-        out = sort_indices(keys, n, &bits, p, a, b);
+        out = sort_indices(in->keys, n, &bits, p, a, b);
         out.values = in->values;
         return out;
     }
+    a = in->keys; /* memory that is in use already */
     unsigned most_bits = n <= SHARE ? 0 : top - with.of.bits < SHARE_BITS_MAX ? top - with.of.bits : SHARE_BITS_MAX;
     uint32_t end[1 << SHARE_BITS_MAX] = {0};
-    sort_fill(in, p, bits, with, most_bits > 0 ? top - most_bits : 0, mask_of(most_bits), a, end);
+    sort_fill(in, p, bits, with, most_bits > 0 ? top - most_bits : 0, mask_of(most_bits), end);
     unsigned share_bits = sort_share_bits(end, n, most_bits);
     if (share_bits > 0) {
         sort_move(a, b, n, top - share_bits, mask_of(share_bits), end);
@@ -334,13 +334,8 @@ struct sorted sort_records(const struct sort_input *in, const struct sort_partit
         a = b;
         b = swapped;
     }
-    struct sort_shares shares = {.a = a,
-                                 .b = b,
-                                 .end = end,
-                                 .low = with.of.bits,
-                                 .top = top - share_bits,
-                                 .bits = bits,
-                                 .same = n > 0 ? keys[0] & ~sort_expand(&bits, UINT64_MAX, 0) : 0};
+    struct sort_shares shares = {
+        .a = a, .b = b, .end = end, .low = with.of.bits, .top = top - share_bits, .bits = bits, .same = same};
     size_t count = (size_t)mask_of(share_bits) + 1;
     if (in->team && count > 1)
         team_run(in->team, sort_share, &shares, count);

@@ -19,7 +19,7 @@ struct sort_partitions {
 
 struct sort_input {
     uint32_t count;
-    const uint64_t *keys;
+    uint64_t *keys;        /* overwritten; PLANES_SLACK bytes behind them can be read */
     const uint8_t *values; /* of one size, behind which PLANES_SLACK bytes can be read; NULL: they differ in size */
     size_t value_size;
     struct team *team; /* that helps; NULL: none */
@@ -34,7 +34,7 @@ struct sorted {
 };
 
 /* `a` and `b` have room for a number of each record, and behind that PLANES_SLACK bytes that can be read; the result is
- * in them, but for values that stay. */
+ * in them and in the place of the keys, but for values that stay. */
 struct sorted sort_records(const struct sort_input *in, const struct sort_partitions *partitions, uint64_t *a,
                            uint64_t *b);
 

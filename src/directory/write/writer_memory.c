@@ -115,7 +115,7 @@ static uint64_t writer_share_out(const struct writer_config *c, uint64_t memory,
     uint64_t fixed = buffers * shared->data_buffer + n * (shared->index_buffer + writer_part_room(c)) +
                      shared->scratch.fence_max + LEAF_ENCODED_MAX + index_merge_bytes(1) + 3 * KEYS_CHUNK +
                      SYSTEM_ROOM + block_writer_memory(c->value_size, c->block) + c->reserved +
-                     (tables + 2) * PLANES_SLACK + values_writer_memory(c, shared->data_buffer) +
+                     (2 * tables + 2) * PLANES_SLACK + values_writer_memory(c, shared->data_buffer) +
                      writer_pivots_room(c) +
                      (c->value_size < 0 ? (MEMTABLE_ROOM_MIN / c->block + 1) * BLOCK_LISTED : 0) +
                      (writer_encoders(c, threads) > 0 ? encoder_memory(c, writer_encoders(c, threads)) : 0);
