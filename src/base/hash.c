@@ -24,6 +24,15 @@ __attribute__((flatten)) void hash_keys(const uint8_t *keys, size_t stride, size
     }
 }
 
+__attribute__((flatten)) uint64_t hash_rows(uint64_t first, const uint64_t *keys, size_t n)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += hash_key(hash_key(keys[i]) + first + i);
+    return sum;
+}
+
 uint64_t hash_bytes(const void *bytes, size_t n)
 {
     return XXH3_64bits(bytes, n);

@@ -9,6 +9,9 @@
 uint64_t hash_key(uint64_t key);
 /* The hashes of `n` keys, `stride` bytes apart. */
 void hash_keys(const uint8_t *keys, size_t stride, size_t n, uint64_t *out);
+/* The sum of the hashes of rows `first` to first + n - 1, each that of the row's number plus the hash of its key. So
+ * rows may be added in any order. */
+uint64_t hash_rows(uint64_t first, const uint64_t *keys, size_t n);
 
 /* The number of a key that is bytes: the same hash over them. */
 uint64_t hash_bytes(const void *bytes, size_t n);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/coding.h"
+#include "base/hash.h"
 #include "base/path.h"
 #include "fileindex/fileindex_format.h"
 #include "fileindex/index_paths.h"
@@ -333,17 +334,24 @@ static void share_flush(struct share *s)
 static int share_append(void *arg, uint64_t first, const uint64_t *key, size_t n, struct error *e)
 {
     struct share *s = arg;
+    uint64_t group = first / s->group, next = (group + 1) * s->group; /* the row that the next group begins with */
 
     (void)e;
-    table_hash_add(&s->sum.hash, first, key, n);
+    s->sum.hash += hash_rows(first, key, n);
     s->indexer->rows_read += n;
     for (size_t i = 0; i < n; i++) {
-        int is_padding = source_table_is_padding(s->table, key[i]);
-        s->sum.padding += (uint64_t)is_padding;
-        if (is_padding || !s->dir)
+        if (first + i == next) {
+            group++;
+            next += s->group;
+        }
+        if (source_table_is_padding(s->table, key[i])) {
+            s->sum.padding++;
+            continue;
+        }
+        if (!s->dir)
             continue;
         s->key[s->n] = key[i];
-        put_u32(s->value + s->n * FILEINDEX_VALUE, (uint32_t)((first + i) / s->group));
+        put_u32(s->value + s->n * FILEINDEX_VALUE, (uint32_t)group);
         if (++s->n == SHARE_ROWS)
             share_flush(s);
     }

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/compose.h"
-#include "base/hash.h"
 #include "base/number.h"
 #include "fileindex/fileindex_format.h"
 #include "fileindex/sources.h"
@@ -788,12 +787,6 @@ int sources_add(struct sources *s, struct source_entry *source, struct error *e)
     *old = *source;
     *source = (struct source_entry){0};
     return DELTAFS_OK;
-}
-
-void table_hash_add(uint64_t *hash, uint64_t first, const uint64_t *key, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        *hash += hash_key(hash_key(key[i]) + first + i);
 }
 
 int sources_name_all(const struct sources *s, const struct manifest *m, uint64_t *lost)

@@ -30,7 +30,7 @@ struct source_table {
     uint64_t padding;
     uint64_t records; /* rows that are in the index */
     int has_hash;     /* if not, the table is not known to have the keys of another */
-    uint64_t hash;    /* of the keys and their rows; see table_hash_add */
+    uint64_t hash;    /* of the keys and their rows: see hash_rows */
     char *schema;     /* of the values: all columns but the key */
     uint32_t size;    /* of such a value */
 };
@@ -81,9 +81,6 @@ int sources_append(struct io *io, const char *path, struct sources *s, char *tex
 /* Take over a source that was appended. A source without tables is removed, and the one of its path with it. */
 int sources_add(struct sources *s, struct source_entry *source, struct error *e);
 
-/* Add rows `first` to first + n - 1 to the hash of a table's keys: the sum, for all rows, of the hash of the row's
- * number plus the hash of the key. So rows may be added in any order. */
-void table_hash_add(uint64_t *hash, uint64_t first, const uint64_t *key, size_t n);
 /* Whether the file's lines tell of all epochs of the index. If not, *lost gets the first that they do not. Before
  * version 3 it may have had none. */
 int sources_name_all(const struct sources *s, const struct manifest *m, uint64_t *lost);
