@@ -29,6 +29,7 @@ struct merge {
     int is_short;
     uint64_t *short_loser, *ahead;
     uint64_t short_winner;
+    int is_only;                  /* one run, without epochs */
     uint32_t cursor_count, width; /* width: a power of two */
     unsigned key_shift;
     uint64_t *keys; /* of the leaf being collected, and then of what it left over */
@@ -75,6 +76,26 @@ static uint32_t merge_take(struct merge *m, uint32_t n)
         m->winner = item;
     }
     return n;
+}
+
+/* The same of one run, which is compared with none. */
+static uint32_t merge_take_only(struct merge *m, uint32_t n)
+{
+    struct keys_cursor next = m->next[0];
+
+    if (merge_is_over(m) || n == LEAF_RECORDS)
+        return n;
+    uint64_t key = merge_key(m);
+    for (; next.left > 0 && n + 1 < LEAF_RECORDS; n++) {
+        m->keys[n] = key;
+        m->cursors[n] = 0;
+        key = keys_next(&next) >> m->key_shift;
+    }
+    m->keys[n] = key;
+    m->cursors[n] = 0;
+    m->next[0] = next;
+    m->winner = merge_item_of(m, 0);
+    return n + 1;
 }
 
 static inline uint64_t merge_short_item(struct keys_cursor *next, uint32_t c, unsigned key_shift)
@@ -163,6 +184,7 @@ static int merge_init(struct merge *m, const struct run *runs, uint32_t n, unsig
     *m = (struct merge){.cursor_count = n,
                         .width = merge_width(n),
                         .key_shift = key_shift,
+                        .is_only = n == 1 && !runs[0].keys.has_epochs,
                         .is_short = 1,
                         .has_epochs = n > 0 && runs[0].keys.has_epochs,
                         .memory = memory};
@@ -178,7 +200,7 @@ static int merge_init(struct merge *m, const struct run *runs, uint32_t n, unsig
     for (uint32_t c = 0; c < n; c++) {
         m->cursor[c] = (struct run_cursor){.run = &runs[c], .offset = runs[c].offset};
         m->next[c] = runs[c].keys;
-        m->is_short &= runs[c].is_short;
+        m->is_short &= runs[c].is_short && !m->is_only;
     }
     merge_begin(m);
     return DELTAFS_OK;
@@ -214,7 +236,7 @@ static uint32_t merge_leaf(struct merge *m)
 {
     uint32_t n = m->count, group = 0; /* group: where the records of the last key begin */
 
-    n = m->is_short ? merge_take_short(m, n) : merge_take(m, n);
+    n = m->is_only ? merge_take_only(m, n) : m->is_short ? merge_take_short(m, n) : merge_take(m, n);
     m->count = n;
     if (!merge_is_over(m) && merge_key(m) == m->keys[n - 1]) {
         for (group = n - 1; group > 0 && m->keys[group - 1] == m->keys[n - 1];)
