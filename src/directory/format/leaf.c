@@ -134,11 +134,51 @@ static uint8_t *leaf_put_run(uint8_t *p, struct run_cursor *c, uint64_t n, uint3
     return p;
 }
 
+/* The keys' upper parts, into zeroed bytes. Up to 7 bytes behind them are written, too. */
+static void leaf_put_upper(uint8_t *upper, const struct leaf_input *in, unsigned low_bits)
+{
+    uint64_t word = 0, at = 0; /* the 64 bits that are collected, and their number */
+
+    for (uint32_t i = 0; i < in->count; i++) {
+        uint64_t bit = ((in->keys[i] - in->keys[0]) >> low_bits) + i;
+        if (bit / 64 != at) {
+            put_u64(upper + 8 * at, word);
+            word = 0;
+            at = bit / 64;
+        }
+        word |= UINT64_C(1) << bit % 64;
+    }
+    put_u64(upper + 8 * at, word);
+}
+
+static void leaf_put_lower(uint8_t *lower, const struct leaf_input *in, unsigned low_bits)
+{
+    struct leaf_bits b = {.at = lower};
+
+    for (uint32_t i = 0; i < in->count && low_bits > 0; i++)
+        leaf_bits_put(&b, low_bits, (in->keys[i] - in->keys[0]) & leaf_mask(low_bits));
+    leaf_bits_end(&b);
+}
+
+/* The number in the run table of each record's run. */
+static void leaf_put_numbers(uint8_t *numbers, const struct leaf_input *in, unsigned run_bits)
+{
+    struct leaf_bits b = {.at = numbers};
+
+    for (uint32_t i = 0; i < in->count && run_bits > 0; i++)
+        leaf_bits_put(&b, run_bits, in->scratch[in->cursors[i]]);
+    leaf_bits_end(&b);
+}
+
 /* How many records each cursor has in the leaf goes to in->scratch; returns how many cursors have any. */
 static uint32_t leaf_count_runs(const struct leaf_input *in)
 {
     uint32_t present = 0;
 
+    if (in->cursor_count == 1) {
+        in->scratch[0] = in->count;
+        return 1;
+    }
     memset(in->scratch, 0, in->cursor_count * sizeof *in->scratch);
     for (uint32_t i = 0; i < in->count; i++)
         present += in->scratch[in->cursors[i]]++ == 0;
@@ -218,17 +258,10 @@ int leaf_encode(const struct leaf_input *in, const struct leaf_id *id, uint32_t 
     }
     size_t table_size = (size_t)(p - table);
     memset(p, 0, bits);
-    uint8_t *upper = p, *lower = upper + s.upper, *runs = lower + s.lower;
-    struct leaf_bits lows = {.at = lower}, numbers = {.at = runs};
-    for (uint32_t i = 0; i < n; i++) {
-        uint64_t v = in->keys[i] - first, bit = (v >> s.low_bits) + i;
-        upper[bit >> 3] |= (uint8_t)(1u << (bit & 7));
-        leaf_bits_put(&lows, s.low_bits, v & leaf_mask(s.low_bits));
-        leaf_bits_put(&numbers, s.run_bits, in->scratch[in->cursors[i]]);
-    }
-    leaf_bits_end(&lows);
-    leaf_bits_end(&numbers);
-    uint8_t *end = runs + s.runs;
+    leaf_put_upper(p, in, s.low_bits);
+    leaf_put_lower(p + s.upper, in, s.low_bits);
+    leaf_put_numbers(p + s.upper + s.lower, in, s.run_bits);
+    uint8_t *end = p + s.upper + s.lower + s.runs;
     if (in->epochs)
         end = leaf_put_epochs(end, in);
     *length = (size_t)(end - out->bytes);
