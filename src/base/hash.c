@@ -1,6 +1,7 @@
 #include <string.h>
 #include "base/coding.h"
 #include "base/hash.h"
+#include "base/simd_hash.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -18,8 +19,8 @@ __attribute__((flatten)) void hash_keys(const uint8_t *keys, size_t stride, size
 {
     uint64_t key;
 
-    for (size_t i = 0; i < n; i++, keys += stride) {
-        memcpy(&key, keys, sizeof key);
+    for (size_t i = simd_hash_keys(keys, stride, n, out); i < n; i++) {
+        memcpy(&key, keys + i * stride, sizeof key);
         out[i] = hash_key(key);
     }
 }
@@ -28,7 +29,7 @@ __attribute__((flatten)) uint64_t hash_rows(uint64_t first, const uint64_t *keys
 {
     uint64_t sum = 0;
 
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = simd_hash_rows(first, keys, n, &sum); i < n; i++)
         sum += hash_key(hash_key(keys[i]) + first + i);
     return sum;
 }

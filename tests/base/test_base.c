@@ -290,6 +290,19 @@ static void test_hash_of_several(void **state)
         }
 }
 
+static void test_hash_of_rows(void **state)
+{
+    struct rng r = rng_init(13);
+    uint64_t key[70], sum = 0, first = UINT64_MAX - 20;
+
+    (void)state;
+    for (size_t n = 0; n < 70; n++) {
+        assert_int_equal(hash_rows(first, key, n), sum);
+        key[n] = rng_next(&r);
+        sum += hash_key(hash_key(key[n]) + first + n);
+    }
+}
+
 static void test_partition(void **state)
 {
     struct rng r = rng_init(3);
@@ -739,6 +752,7 @@ int main(void)
         cmocka_unit_test(test_copy_short),
         cmocka_unit_test(test_hash_is_pinned),
         cmocka_unit_test(test_hash_of_several),
+        cmocka_unit_test(test_hash_of_rows),
         cmocka_unit_test(test_partition),
         cmocka_unit_test(test_ownership),
         cmocka_unit_test(test_options_defaults),
