@@ -87,17 +87,23 @@ static inline uint64_t sort_partition(const struct sort_partitions *p, uint64_t 
     return p->count > 1 ? partition_of(p->by, key) - p->first : 0;
 }
 
+/* Where each of so many numbers begins. */
+static void sort_begins(uint32_t *counts, uint64_t values)
+{
+    uint32_t at = 0;
+
+    for (uint64_t value = 0; value < values; value++) {
+        uint32_t count = counts[value];
+        counts[value] = at;
+        at += count;
+    }
+}
+
 /* Move numbers to their places by some of their bits; `end` is how many have each value of these, then where they end.
  */
 static void sort_move(const uint64_t *from, uint64_t *to, uint32_t n, unsigned shift, uint64_t mask, uint32_t *end)
 {
-    uint32_t at = 0;
-
-    for (uint64_t value = 0; value <= mask; value++) {
-        uint32_t count = end[value];
-        end[value] = at;
-        at += count;
-    }
+    sort_begins(end, mask + 1);
     for (uint32_t i = 0; i < n; i++)
         to[end[from[i] >> shift & mask]++] = from[i];
 }
@@ -227,20 +233,39 @@ static struct sort_payload sort_payload(const struct sort_input *in, unsigned bi
                                  0};
 }
 
-/* The numbers of all records, each in the place of its key; `counts` gets how many there are of each value of their
- * bits from `shift` on. */
-static void sort_fill(const struct sort_input *in, const struct sort_partitions *p, struct sort_bits bits,
-                      struct sort_payload with, unsigned shift, uint64_t mask, uint32_t *counts)
+/* Each key without the bits that all have, and above it its partition, in the key's place; counts[v] gets how many of
+ * them have the value v in their bits from `shift` on. */
+static void sort_squeeze_keys(const struct sort_input *in, const struct sort_partitions *p, struct sort_bits bits,
+                              unsigned shift, uint64_t mask, uint32_t *counts)
 {
-    unsigned partition_shift = with.of.bits + bits.bits;
+    uint64_t *keys = in->keys;
+    const uint32_t n = in->count;
 
-    for (uint32_t i = 0; i < in->count; i++) {
-        uint64_t key = in->keys[i], number = sort_squeeze(&bits, key) << with.of.bits;
-        number |= with.values ? sort_squeeze(&with.of, get_u64(with.values + i * with.size)) : i;
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t number = sort_squeeze(&bits, keys[i]);
         if (p->count > 1)
-            number |= sort_partition(p, key) << partition_shift;
-        in->keys[i] = number;
+            number |= sort_partition(p, keys[i]) << bits.bits;
+        keys[i] = number;
         counts[number >> shift & mask]++;
+    }
+}
+
+/* The numbers of all records, whose keys are squeezed, each to its share: as sort_move. */
+static void sort_scatter(const struct sort_input *in, struct sort_payload with, unsigned shift, uint64_t mask,
+                         uint64_t *to, uint32_t *end)
+{
+    const uint64_t *keys = in->keys;
+    const uint32_t n = in->count;
+
+    sort_begins(end, mask + 1);
+    for (uint32_t i = 0; i < n && with.values; i++) {
+        uint64_t low = sort_squeeze(&with.of, get_u64(with.values + i * with.size)),
+                 number = keys[i] << with.of.bits | low;
+        to[end[number >> shift & mask]++] = number;
+    }
+    for (uint32_t i = 0; i < n && !with.values; i++) {
+        uint64_t number = keys[i] << with.of.bits | i;
+        to[end[number >> shift & mask]++] = number;
     }
 }
 
@@ -265,11 +290,14 @@ static void sort_lows(uint64_t *number, uint32_t n, struct sort_payload with)
     }
 }
 
-/* How many of the top bits make shares, no more than `most`: so many that no share is much too large. end[v] is how
- * many numbers have the value v of `most` bits, then of those. */
-static unsigned sort_share_bits(uint32_t *end, uint32_t n, unsigned most)
+/* How many of the top bits make shares, of `all` bits and no more than `most`: so many that no share is much too large,
+ * and more where that leaves one digit. end[v] is how many numbers have the value v of `most` bits, then of those. */
+static unsigned sort_share_bits(uint32_t *end, uint32_t n, unsigned most, unsigned all)
 {
     unsigned bits = bits_for(n / SHARE) < most ? bits_for(n / SHARE) : most;
+
+    if (all - bits > DIGIT_BITS_MAX && all - most <= DIGIT_BITS_MAX && n >> (all - DIGIT_BITS_MAX) >= SHORT)
+        bits = all - DIGIT_BITS_MAX;
     uint32_t largest = UINT32_MAX;
 
     for (; bits < most && largest > SHARE_MAX; bits += largest > SHARE_MAX) {
@@ -323,17 +351,13 @@ struct sorted sort_records(const struct sort_input *in, const struct sort_partit
         out.values = in->values;
         return out;
     }
-    a = in->keys; /* memory that is in use already */
-    unsigned most_bits = n <= SHARE ? 0 : top - with.of.bits < SHARE_BITS_MAX ? top - with.of.bits : SHARE_BITS_MAX;
+    unsigned above = top - with.of.bits, most = n <= SHARE ? 0 : above < SHARE_BITS_MAX ? above : SHARE_BITS_MAX;
     uint32_t end[1 << SHARE_BITS_MAX] = {0};
-    sort_fill(in, p, bits, with, most_bits > 0 ? top - most_bits : 0, mask_of(most_bits), end);
-    unsigned share_bits = sort_share_bits(end, n, most_bits);
-    if (share_bits > 0) {
-        sort_move(a, b, n, top - share_bits, mask_of(share_bits), end);
-        uint64_t *swapped = a;
-        a = b;
-        b = swapped;
-    }
+    sort_squeeze_keys(in, p, bits, most > 0 ? above - most : 0, mask_of(most), end);
+    unsigned share_bits = sort_share_bits(end, n, most, above);
+    sort_scatter(in, with, share_bits > 0 ? top - share_bits : 0, mask_of(share_bits), b, end);
+    a = b;
+    b = in->keys; /* memory that is in use already */
     struct sort_shares shares = {
         .a = a, .b = b, .end = end, .low = with.of.bits, .top = top - share_bits, .bits = bits, .same = same};
     size_t count = (size_t)mask_of(share_bits) + 1;
