@@ -207,7 +207,8 @@ static void test_sort_many(void **state)
 {
     const struct partitioner by = {.partitions = 1};
     const uint32_t n = 4300000;
-    uint64_t *keys = malloc(n * sizeof *keys), *a = malloc(n * sizeof *a), *b = malloc(n * sizeof *b);
+    const size_t bytes = n * sizeof(uint64_t) + PLANES_SLACK;
+    uint64_t *keys = malloc(bytes), *a = malloc(bytes), *b = malloc(bytes);
 
     (void)state;
     CHECK(keys && a && b);

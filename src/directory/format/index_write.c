@@ -83,16 +83,14 @@ static uint32_t merge_take_only(struct merge *m, uint32_t n)
 {
     struct keys_cursor next = m->next[0];
 
-    if (merge_is_over(m) || n == LEAF_RECORDS)
+    if (merge_is_over(m))
         return n;
     uint64_t key = merge_key(m);
     for (; next.left > 0 && n + 1 < LEAF_RECORDS; n++) {
         m->keys[n] = key;
-        m->cursors[n] = 0;
         key = keys_next(&next) >> m->key_shift;
     }
     m->keys[n] = key;
-    m->cursors[n] = 0;
     m->next[0] = next;
     m->winner = merge_item_of(m, 0);
     return n + 1;

@@ -45,7 +45,7 @@ struct run_cursor {
 /* Encode records given by key and cursor number, ordered, into `out`, and advance the cursors over them. */
 struct leaf_input {
     const uint64_t *keys;
-    const uint32_t *cursors; /* of each record: index into `cursor` */
+    const uint32_t *cursors; /* of each record: index into `cursor`; not looked at if there is one */
     uint32_t count;
     struct run_cursor *cursor;
     uint32_t cursor_count;
