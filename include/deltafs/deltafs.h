@@ -206,6 +206,7 @@ DELTAFS_API int deltafs_create(const char *path, const deltafs_options *options,
  *
  * Keys, partitions, layout, schema and value size of a directory cannot be changed. If `options` has other values for
  * them, the call returns DELTAFS_ERR_OPTION. The values may also come from variables DELTAFS_NAME in the environment.
+ * The directory keeps the error bounds of its schema, also if the given one has none.
  *
  * DELTAFS_ERR_DAMAGED: the manifest has lost the lines of committed epochs; nothing is deleted. DELTAFS_ERR_BUSY:
  * another process is writing the directory, or may be (see the option lease). DELTAFS_ERR_NOT_FOUND, _NOT_DELTAFS,
