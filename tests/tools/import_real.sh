@@ -50,7 +50,7 @@ done
 # Error bounds: nothing else changes, and it takes less.
 expect 0 import 2 --format vpic --schema ux:f4~1e-4,dz:f4~1e-3,uz:f4~1e-4 -o "$work/near" "$real"/eparticle.*
 expect 0 "$deltafs" info "$work/near"
-stdout_has "dx:f4,dy:f4,dz:f4~1e-3,i:i4,ux:f4~1e-4,uy:f4,uz:f4~1e-4,w:f4,rank:u4"
+stdout_has "dx:f4,dy:f4,dz:f4~0.001,i:i4,ux:f4~0.0001,uy:f4,uz:f4~0.0001,w:f4,rank:u4"
 expect 0 "$deltafs" get "$work/near" --keys "$work/keys" --format csv
 cut -d, -f1-11 "$work/out" | paste -d, "$work/trajectories" - | awk -F, '
     function near(a, b, bound) { return a - b <= bound && b - a <= bound }
