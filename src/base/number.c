@@ -36,7 +36,7 @@ int number_parse(const char *text, uint64_t *out)
 
 int number_parse_real(const char *text, double *out)
 {
-    int is_decimal = isdigit((unsigned char)*text) && text[strspn(text, "0123456789.eE+-")] == '\0';
+    int is_decimal = isdigit((unsigned char)text[*text == '.']) && text[strspn(text, "0123456789.eE+-")] == '\0';
     locale_t c = is_decimal ? newlocale(LC_ALL_MASK, "C", (locale_t)0) : (locale_t)0;
     char *end;
 

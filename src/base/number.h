@@ -8,7 +8,7 @@
 /* Strictly: the whole text must be the number. Return 0, or -1 and leave *out alone. */
 int number_parse(const char *text, uint64_t *out);      /* decimal, or hexadecimal after 0x */
 int number_parse_size(const char *text, uint64_t *out); /* decimal with an optional K, M, G or T (powers of 1024) */
-int number_parse_real(const char *text, double *out);   /* finite, decimal, begins with a digit; in any locale */
+int number_parse_real(const char *text, double *out);   /* finite and decimal, as 1e-4 or .5; in any locale */
 
 /* What qsort is to return: also by a second number where the first is the same, and of arrays of numbers. */
 static inline int compare(uint64_t a, uint64_t b)

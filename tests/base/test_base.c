@@ -526,7 +526,7 @@ static void test_schema_good(void **state)
     deltafs_schema_destroy(NULL);
     assert_int_equal(deltafs_schema_parse("x:V1048576", &s), DELTAFS_OK);
     deltafs_schema_destroy(s);
-    assert_int_equal(deltafs_schema_parse("u:<f4~1e-4,v:f8~0.25,w:f8", &s), DELTAFS_OK);
+    assert_int_equal(deltafs_schema_parse("u:<f4~1e-4,v:f8~.25,w:f8", &s), DELTAFS_OK);
     assert_true(deltafs_schema_field(s, 0)->bound == 1e-4);
     assert_true(deltafs_schema_field(s, 1)->bound == 0.25);
     assert_true(deltafs_schema_field(s, 2)->bound == 0);
