@@ -483,6 +483,32 @@ static void test_columns(void **state)
     deltafs_fileindex_close(k);
 }
 
+/* Keys in pieces that begin in the middle of a group of rows, as shares of ranks do. */
+static void test_pieces(void **state)
+{
+    static const struct deltafs_piece piece[] = {{0, 37, 4}, {37, 263, 4 + 37 * RECORD}, {300, 700, 4 + 300 * RECORD}};
+    struct rng r = rng_init(64);
+    struct oracle file = oracle_make(&r, unit_path("pieces.1"), 1, 1000, 0);
+    struct deltafs_column column[4];
+    struct deltafs_table *t;
+    deltafs_indexer *ix;
+
+    (void)state;
+    oracle_write(&file);
+    CHECK_IS(deltafs_table_from_schema(file.path, SCHEMA, "id", 0, 1000 * RECORD, 1, &t), DELTAFS_OK);
+    memcpy(column, t->column, sizeof column);
+    column[1].piece = piece;
+    column[1].piece_count = 3;
+    struct deltafs_table in_pieces = *t;
+    in_pieces.column = column;
+    CHECK_IS(deltafs_indexer_open(NULL, file.path, NULL, &ix), DELTAFS_OK);
+    CHECK_IS(deltafs_indexer_add(ix, file.path, 1, (const struct deltafs_table *const[]){&in_pieces}), DELTAFS_OK);
+    CHECK_IS(deltafs_indexer_close(ix), DELTAFS_OK);
+    check_all(file.path, &file, 1);
+    deltafs_table_destroy(t);
+    free(file.key);
+}
+
 static uint64_t count_epochs(const char *index)
 {
     struct deltafs_stat stat = {.struct_size = sizeof stat};
@@ -585,14 +611,13 @@ static void test_fault_at_first(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_labels),         cmocka_unit_test(test_tables),
-                                       cmocka_unit_test(test_round),          cmocka_unit_test(test_beside),
-                                       cmocka_unit_test(test_moved_on),       cmocka_unit_test(test_visited),
-                                       cmocka_unit_test(test_namesake),       cmocka_unit_test(test_changed),
-                                       cmocka_unit_test(test_forged),         cmocka_unit_test(test_refused),
-                                       cmocka_unit_test(test_columns),        cmocka_unit_test(test_fault),
-                                       cmocka_unit_test(test_fault_at_first), cmocka_unit_test(test_written_between),
-                                       cmocka_unit_test(test_same_keys)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_labels),         cmocka_unit_test(test_tables),          cmocka_unit_test(test_round),
+        cmocka_unit_test(test_beside),         cmocka_unit_test(test_moved_on),        cmocka_unit_test(test_visited),
+        cmocka_unit_test(test_namesake),       cmocka_unit_test(test_changed),         cmocka_unit_test(test_forged),
+        cmocka_unit_test(test_refused),        cmocka_unit_test(test_columns),         cmocka_unit_test(test_fault),
+        cmocka_unit_test(test_fault_at_first), cmocka_unit_test(test_written_between), cmocka_unit_test(test_same_keys),
+        cmocka_unit_test(test_pieces)};
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) != 0;
 }
