@@ -38,6 +38,7 @@ static void import_file(const struct import_format *format, const struct import_
         FUZZ_CHECK(text_kept()[0] != '\0');
     }
     free(layout.schema);
+    free(layout.record);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
