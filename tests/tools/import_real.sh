@@ -47,6 +47,11 @@ for ranks in 1 2 3 7; do
     awk "BEGIN { exit !($ratio <= 0.64) }" || fail "$ranks ranks: $ratio of raw; 0.64 is the most"
 done
 
+# stored DIR: its bytes_stored.
+stored() {
+    "$deltafs" info --json "$1" | sed -n 's/^ "bytes_stored": \([0-9]*\),$/\1/p'
+}
+
 # Error bounds: nothing else changes, and it takes less.
 expect 0 import 2 --format vpic --schema ux:f4~1e-4,dz:f4~1e-3,uz:f4~1e-4 -o "$work/near" "$real"/eparticle.*
 expect 0 "$deltafs" info "$work/near"
@@ -55,11 +60,17 @@ expect 0 "$deltafs" get "$work/near" --keys "$work/keys" --format csv
 cut -d, -f1-11 "$work/out" | paste -d, "$work/trajectories" - | awk -F, '
     function near(a, b, bound) { return a - b <= bound && b - a <= bound }
     NR > 1 { other += $5 != $16 }
-    $1 != $12 || $2 != $13 || $3 != $14 || $4 != $15 || $6 != $17 || $8 != $19 || $10 != $21 { exit 1 }
-    NR > 1 && !(near($5, $16, 1e-3) && near($7, $18, 1e-4) && near($9, $20, 1e-4)) { exit 1 }
-    END { exit !(NR == 551 && other > 500) }' || fail "error bounds: other values"
-exact=$(du -s "$work/d2" | cut -f1)
-[ "$(du -s "$work/near" | cut -f1)" -lt $((exact * 9 / 10)) ] || fail "error bounds save nothing"
+    $1 != $12 || $2 != $13 || $3 != $14 || $4 != $15 || $6 != $17 || $8 != $19 || $10 != $21 || $11 != $22 { bad = 1 }
+    NR > 1 && !(near($5, $16, 1e-3) && near($7, $18, 1e-4) && near($9, $20, 1e-4)) { bad = 1 }
+    END { exit !(!bad && NR == 551 && other > 500) }' || fail "error bounds: other values"
+[ "$(stored "$work/near")" -lt $(($(stored "$work/d2") * 9 / 10)) ] || fail "error bounds save nothing"
+
+# The figure in README.md: 0.37 of raw.
+expect 0 import 2 --format vpic --schema dx:f4~1e-4,dy:f4~1e-4,dz:f4~1e-4,ux:f4~1e-4,uy:f4~1e-4,uz:f4~1e-4 -o "$work/six" \
+    "$real"/eparticle.*
+ratio=$(awk "BEGIN { print $(stored "$work/six") / (40 * 901120) }")
+echo "error bounds of 1e-4: $ratio of raw"
+awk "BEGIN { exit !($ratio >= 0.36 && $ratio <= 0.39) }" || fail "error bounds of 1e-4: $ratio of raw, not 0.36 to 0.39"
 containers=$work/d1,$work/d2,$work/d3,$work/d7
 
 for other in ${CLI_OTHER_CONTAINER:-}; do
