@@ -202,6 +202,25 @@ static void test_sort_orders(void **state)
     check_sorts(keys, N);
 }
 
+/* Keys that differ in all bits, the more of them in the low ones alone: the numbers of some have what is needed. */
+static void test_sort_whole(void **state)
+{
+    enum { N = 20000 };
+    static const unsigned low[] = {64, 22, 18, 12, 3}; /* bits in which most keys differ */
+    struct rng r = rng_init(14);
+    static uint64_t keys[N];
+
+    (void)state;
+    for (size_t k = 0; k < sizeof low / sizeof low[0]; k++)
+        for (uint64_t far = 2; far < N; far *= 20) { /* one of so many keys may be any */
+            for (uint32_t i = 0; i < N; i++)
+                keys[i] = i % far == 1 ? rng_next(&r) : 42 ^ rng_next(&r) >> (64 - low[k]);
+            check_sort_of(keys, N, 1, 0, 1);
+            check_sort_of(keys, N, 9, 0, 9);
+            check_sort_of(keys, N, 1 << 20, 0, 1 << 20);
+        }
+}
+
 /* As many records as there may be shares for, and more. */
 static void test_sort_many(void **state)
 {
@@ -318,8 +337,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sort_random),       cmocka_unit_test(test_sort_bits),
         cmocka_unit_test(test_sort_uneven),       cmocka_unit_test(test_sort_orders),
-        cmocka_unit_test(test_sort_many),         cmocka_unit_test(test_memtable_one_size),
-        cmocka_unit_test(test_memtable_any_size),
+        cmocka_unit_test(test_sort_whole),        cmocka_unit_test(test_sort_many),
+        cmocka_unit_test(test_memtable_one_size), cmocka_unit_test(test_memtable_any_size),
     };
 
     return cmocka_run_group_tests(tests, start, stop) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -3,8 +3,10 @@
  * made of a rank and a counter; numbers are moved, not records, and the sorted keys are made of them again without a
  * look at where the records are, values of up to eight bytes too, where they fit. A pass by the top bits makes shares,
  * which a processor's own cache holds where keys are spread evenly, and which threads share; within each, passes go by
- * one digit after the other, the least significant first. Where numbers do not fit, indices alone are moved, and every
- * pass looks the keys up. */
+ * one digit after the other, the least significant first. Where not all fits, as with random IDs of 64 bits, the lowest
+ * bits of the keys are left out: few keys differ in these alone, and those are put in order at last. Where they are
+ * many, indices alone are moved, and every pass looks the keys up. */
+#include <stdatomic.h>
 #include <string.h>
 #include "base/coding.h"
 #include "directory/write/sort.h"
@@ -233,30 +235,27 @@ static struct sort_payload sort_payload(const struct sort_input *in, unsigned bi
                                  0};
 }
 
-/* Each key without the bits that all have, and above it its partition, in the key's place; counts[v] gets how many of
- * them have the value v in their bits from `shift` on. */
+/* Each key without the bits that all have and the `dropped` lowest of the others, and above it its partition;
+ * counts[v] gets how many of them have the value v in their bits from `shift` on. */
 static void sort_squeeze_keys(const struct sort_input *in, const struct sort_partitions *p, struct sort_bits bits,
-                              unsigned shift, uint64_t mask, uint32_t *counts)
-{
-    uint64_t *keys = in->keys;
-    const uint32_t n = in->count;
-
-    for (uint32_t i = 0; i < n; i++) {
-        uint64_t number = sort_squeeze(&bits, keys[i]);
-        if (p->count > 1)
-            number |= sort_partition(p, keys[i]) << bits.bits;
-        keys[i] = number;
-        counts[number >> shift & mask]++;
-    }
-}
-
-/* The numbers of all records, whose keys are squeezed, each to its share: as sort_move. */
-static void sort_scatter(const struct sort_input *in, struct sort_payload with, unsigned shift, uint64_t mask,
-                         uint64_t *to, uint32_t *end)
+                              unsigned dropped, uint64_t *squeezed, unsigned shift, uint64_t mask, uint32_t *counts)
 {
     const uint64_t *keys = in->keys;
     const uint32_t n = in->count;
 
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t key = keys[i], number = sort_squeeze(&bits, key) >> dropped;
+        if (p->count > 1)
+            number |= sort_partition(p, key) << (bits.bits - dropped);
+        squeezed[i] = number;
+        counts[number >> shift & mask]++;
+    }
+}
+
+/* The numbers of `n` records, whose squeezed keys these are, each to its share: as sort_move. */
+static void sort_scatter(const uint64_t *keys, uint32_t n, struct sort_payload with, unsigned shift, uint64_t mask,
+                         uint64_t *to, uint32_t *end)
+{
     sort_begins(end, mask + 1);
     for (uint32_t i = 0; i < n && with.values; i++) {
         uint64_t low = sort_squeeze(&with.of, get_u64(with.values + i * with.size)),
@@ -322,18 +321,44 @@ struct sort_shares {
     unsigned low, top; /* where the keys' bits begin, and those that a share's numbers have in common */
     struct sort_bits bits;
     uint64_t same;
+    const uint64_t *whole; /* keys of which the numbers have not all bits; NULL: they have */
+    atomic_int are_many;   /* too many of these are not in order */
 };
+
+/* The whole keys of sorted numbers; those that are alike in what the numbers have of them are put in order. */
+static void sort_whole_keys(struct sort_shares *s, uint64_t *number, uint32_t n, uint64_t *sorted)
+{
+    uint64_t index = mask_of(s->low), left = FEW * (uint64_t)n;
+
+    for (uint32_t i = 0; i < n; i++)
+        sorted[i] = s->whole[number[i] & index];
+    for (uint32_t i = 1; i < n && left > 0; i++) {
+        uint64_t key = sorted[i], own = number[i];
+        uint32_t at = i;
+        for (; at > 0 && sorted[at - 1] > key && number[at - 1] >> s->low == own >> s->low && left > 0; at--, left--) {
+            sorted[at] = sorted[at - 1];
+            number[at] = number[at - 1];
+        }
+        sorted[at] = key;
+        number[at] = own;
+    }
+    if (left == 0 && n > 0)
+        atomic_store(&s->are_many, 1);
+}
 
 /* Sort the numbers of a share, and make keys of them again beside them. */
 static void sort_share(void *ctx, size_t share)
 {
-    const struct sort_shares *s = ctx;
+    struct sort_shares *s = ctx;
     int is_odd = sort_is_odd(s->low, s->top);
     uint64_t *number = is_odd ? s->b : s->a, *sorted = is_odd ? s->a : s->b;
     uint32_t i = share > 0 ? s->end[share - 1] : 0, n = s->end[share] - i;
 
     sort_numbers(s->a + i, s->b + i, n, s->low, s->top);
-    sort_keys(number + i, n, &s->bits, s->low, s->same, sorted + i);
+    if (s->whole)
+        sort_whole_keys(s, number + i, n, sorted + i);
+    else
+        sort_keys(number + i, n, &s->bits, s->low, s->same, sorted + i);
 }
 
 struct sorted sort_records(const struct sort_input *in, const struct sort_partitions *p, uint64_t *a, uint64_t *b)
@@ -342,34 +367,39 @@ struct sorted sort_records(const struct sort_input *in, const struct sort_partit
     struct sort_bits bits = sort_find_bits(in->keys, n);
     unsigned key_bits = bits.bits, partition_bits = bits_for(p->count - 1);
     const struct sort_payload with = sort_payload(in, key_bits + partition_bits);
-    unsigned top = with.of.bits + key_bits + partition_bits;
+    unsigned all = with.of.bits + key_bits + partition_bits, top = all < 64 ? all : 64, above = top - with.of.bits;
     uint64_t same = n > 0 ? in->keys[0] & ~sort_expand(&bits, UINT64_MAX, 0) : 0;
+    uint64_t *squeezed = all > 64 ? a : in->keys; /* memory that is in use already, if the keys are not needed again */
     struct sorted out;
 
-    if (top > 64) {
-        out = sort_indices(in->keys, n, &bits, p, a, b);
-        out.values = in->values;
-        return out;
-    }
-    unsigned above = top - with.of.bits, most = n <= SHARE ? 0 : above < SHARE_BITS_MAX ? above : SHARE_BITS_MAX;
+    unsigned most = n <= SHARE ? 0 : above < SHARE_BITS_MAX ? above : SHARE_BITS_MAX;
     uint32_t end[1 << SHARE_BITS_MAX] = {0};
-    sort_squeeze_keys(in, p, bits, most > 0 ? above - most : 0, mask_of(most), end);
+    sort_squeeze_keys(in, p, bits, all - top, squeezed, most > 0 ? above - most : 0, mask_of(most), end);
     unsigned share_bits = sort_share_bits(end, n, most, above);
-    sort_scatter(in, with, share_bits > 0 ? top - share_bits : 0, mask_of(share_bits), b, end);
-    a = b;
-    b = in->keys; /* memory that is in use already */
-    struct sort_shares shares = {
-        .a = a, .b = b, .end = end, .low = with.of.bits, .top = top - share_bits, .bits = bits, .same = same};
+    sort_scatter(squeezed, n, with, share_bits > 0 ? top - share_bits : 0, mask_of(share_bits), b, end);
+    struct sort_shares shares = {.a = b,
+                                 .b = squeezed,
+                                 .end = end,
+                                 .low = with.of.bits,
+                                 .top = top - share_bits,
+                                 .bits = bits,
+                                 .same = same,
+                                 .whole = all > 64 ? in->keys : NULL};
     size_t count = (size_t)mask_of(share_bits) + 1;
     if (in->team && count > 1)
         team_run(in->team, sort_share, &shares, count);
     else
         for (size_t share = 0; share < count; share++)
             sort_share(&shares, share);
+    if (shares.are_many) {
+        out = sort_indices(in->keys, n, &bits, p, a, b);
+        out.values = in->values;
+        return out;
+    }
     int is_odd = sort_is_odd(shares.low, shares.top);
-    uint64_t *number = is_odd ? b : a;
+    uint64_t *number = is_odd ? shares.b : shares.a;
     sort_lows(number, n, with);
-    out.keys = is_odd ? a : b;
+    out.keys = is_odd ? shares.a : shares.b;
     out.order = with.values ? NULL : (const uint32_t *)(const void *)number;
     out.values = with.values ? (const uint8_t *)number : in->values;
     return out;
