@@ -120,7 +120,7 @@ static void sample_close(struct sample *s)
 {
     struct error e;
 
-    CHECK_IS(block_writer_close(&s->w, &here, SEED, &s->w.out, 0, &s->n, &e), DELTAFS_OK);
+    CHECK_IS(block_writer_close(&s->w, &here, SEED, 0, &s->n, &e), DELTAFS_OK);
     CHECK(s->n <= s->w.out.capacity);
     s->bytes = malloc(s->n);
     CHECK(s->bytes != NULL);

@@ -262,8 +262,8 @@ static void block_seal_strips(const struct strips *strips, uint32_t seed, uint8_
     }
 }
 
-int block_writer_close(struct block_writer *w, const struct block_id *id, uint32_t seed, struct buffer *out, size_t at,
-                       size_t *length, struct error *e)
+int block_writer_close(struct block_writer *w, const struct block_id *id, uint32_t seed, size_t at, size_t *length,
+                       struct error *e)
 {
     struct noise noise;
     int is_variable = w->value_size < 0, may_pack = block_may_pack(w, &noise);
@@ -274,12 +274,12 @@ int block_writer_close(struct block_writer *w, const struct block_id *id, uint32
     if (is_variable || may_pack)
         status = block_lay_out(w, &unpacked, e);
     if (status == DELTAFS_OK)
-        status = buffer_reserve(out, at + BLOCK_HEADER_SIZE + BLOCK_TABLE_MAX + pack_max(unpacked) + VALUES_ALIGN,
+        status = buffer_reserve(&w->out, at + BLOCK_HEADER_SIZE + BLOCK_TABLE_MAX + pack_max(unpacked) + VALUES_ALIGN,
                                 "a block", e);
     if (status != DELTAFS_OK)
         return status;
     size_t plain = is_variable ? unpacked : w->used;
-    uint8_t *h = out->bytes + at;
+    uint8_t *h = w->out.bytes + at;
     size_t packed = may_pack ? block_pack(w, &noise, flags, unpacked, plain, h + BLOCK_HEADER_SIZE) : 0;
     if (packed == 0) {
         flags &= BLOCK_FLAG_VARIABLE;

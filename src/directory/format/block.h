@@ -57,10 +57,10 @@ int block_writer_is_full(const struct block_writer *w);
  * looked at when the block is closed; behind them PLANES_SLACK bytes can be read. */
 void block_writer_set(struct block_writer *w, const uint8_t *source, const uint32_t *order, uint32_t n,
                       uint64_t following);
-/* Write the finished block, of *length bytes, into `out` from `at` on, and empty the writer. `out` may be w->out. A
- * block of a value log is filled up to a multiple of VALUES_ALIGN. */
-int block_writer_close(struct block_writer *w, const struct block_id *id, uint32_t seed, struct buffer *out, size_t at,
-                       size_t *length, struct error *e);
+/* Write the finished block, of *length bytes, into w->out from `at` on, and empty the writer. A block of a value log is
+ * filled up to a multiple of VALUES_ALIGN. */
+int block_writer_close(struct block_writer *w, const struct block_id *id, uint32_t seed, size_t at, size_t *length,
+                       struct error *e);
 
 /* A strip as it is stored. */
 struct block_strip {

@@ -29,7 +29,7 @@ int run_add_block(struct run *run, struct block_writer *w, uint32_t partition, u
     struct block_id id = {partition, epoch, run->number, run->block_count, 0};
     uint32_t count = w->count;
     size_t length;
-    int status = block_writer_close(w, &id, data->seed, &w->out, 0, &length, e);
+    int status = block_writer_close(w, &id, data->seed, 0, &length, e);
 
     if (status == DELTAFS_OK)
         status = run_note_block(run, &(struct run_block){(uint32_t)length, count}, e);

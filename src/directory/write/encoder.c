@@ -8,8 +8,7 @@
 
 /* What one thread makes of one batch. */
 struct batch {
-    struct block_writer block;
-    struct buffer out; /* the finished blocks, one after the other */
+    struct block_writer block; /* which has the finished blocks, one after the other */
     size_t used;
     uint32_t blocks;
     struct run_block made[BATCH_MAX];
@@ -68,7 +67,6 @@ void encoder_destroy(struct encoder *x)
     for (uint32_t i = 0; i < x->batches && x->batch; i++) {
         pthread_cond_destroy(&x->batch[i].turn);
         block_writer_fini(&x->batch[i].block);
-        buffer_fini(&x->batch[i].out);
     }
     memory_give(x->memory, x->batch, x->batches * sizeof *x->batch);
     free(x);
@@ -93,10 +91,9 @@ int encoder_create(const struct writer_config *c, uint32_t threads, struct memor
     for (uint32_t i = 0; i < x->batches && x->batch; i++)
         pthread_cond_init(&x->batch[i].turn, NULL);
     for (uint32_t i = 0; i < x->batches && status == DELTAFS_OK; i++) {
-        x->batch[i].out.memory = memory;
         status = block_writer_init(&x->batch[i].block, c->value_size, &c->strips, c->codec, c->block, memory, e);
         if (status == DELTAFS_OK)
-            status = buffer_reserve(&x->batch[i].out, encoder_batch_bytes(c), "encoding", e);
+            status = buffer_reserve(&x->batch[i].block.out, encoder_batch_bytes(c), "encoding", e);
     }
     if (status == DELTAFS_OK)
         status = team_create(threads, &x->team, e);
@@ -120,7 +117,7 @@ static int encoder_encode(const struct encoder *x, size_t number, struct batch *
         struct block_id id = x->id;
         id.block = (uint32_t)((first + at) / x->block_records);
         block_writer_set(&b->block, from.values, from.order, here, count - at - here);
-        status = block_writer_close(&b->block, &id, x->data->seed, &b->out, b->used, &length, e);
+        status = block_writer_close(&b->block, &id, x->data->seed, b->used, &length, e);
         if (status != DELTAFS_OK)
             return status;
         b->used += length;
@@ -136,7 +133,16 @@ static int encoder_append(const struct encoder *x, const struct batch *b, struct
 
     for (uint32_t i = 0; i < b->blocks && status == DELTAFS_OK; i++)
         status = run_note_block(x->run, &b->made[i], e);
-    return status == DELTAFS_OK ? log_append(x->data, b->out.bytes, b->used, e) : status;
+    return status == DELTAFS_OK ? log_append(x->data, b->block.out.bytes, b->used, e) : status;
+}
+
+/* Nothing is appended behind what is missing. */
+static int encoder_has_failed(struct encoder *x)
+{
+    pthread_mutex_lock(&x->lock);
+    int has_failed = x->failed.status != DELTAFS_OK;
+    pthread_mutex_unlock(&x->lock);
+    return has_failed;
 }
 
 /* Encode a batch, and append it when all before it are. Tasks are taken in order. So two tasks never use a struct batch
@@ -146,15 +152,17 @@ static void encoder_work(void *ctx, size_t number)
     struct encoder *x = ctx;
     struct batch *b = &x->batch[number % x->batches];
     struct error e;
-    int status = encoder_encode(x, number, b, &e);
+    int status = encoder_has_failed(x) ? DELTAFS_OK : encoder_encode(x, number, b, &e);
 
     pthread_mutex_lock(&x->lock);
     while (x->turn != number)
         pthread_cond_wait(&b->turn, &x->lock);
     pthread_mutex_unlock(&x->lock);
-    if (x->failed.status == DELTAFS_OK && (status != DELTAFS_OK || encoder_append(x, b, &e) != DELTAFS_OK))
-        x->failed = e;
+    if (status == DELTAFS_OK && !encoder_has_failed(x))
+        status = encoder_append(x, b, &e);
     pthread_mutex_lock(&x->lock);
+    if (status != DELTAFS_OK && x->failed.status == DELTAFS_OK)
+        x->failed = e;
     x->turn++;
     pthread_cond_signal(&x->batch[x->turn % x->batches].turn);
     pthread_mutex_unlock(&x->lock);

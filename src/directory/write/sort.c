@@ -163,15 +163,11 @@ static void sort_numbers(uint64_t *a, uint64_t *b, uint32_t n, unsigned low, uns
 static void sort_pass(const uint64_t *keys, const uint32_t *from, uint32_t *to, uint32_t n,
                       const struct sort_bits *bits, const struct sort_partitions *p, unsigned shift)
 {
-    uint32_t histogram[256] = {0}, at = 0;
+    uint32_t histogram[256] = {0};
 
     for (uint32_t i = 0; i < n; i++)
         histogram[(bits ? sort_squeeze(bits, keys[i]) : sort_partition(p, keys[i])) >> shift & 0xff]++;
-    for (unsigned value = 0; value < 256; value++) {
-        uint32_t count = histogram[value];
-        histogram[value] = at;
-        at += count;
-    }
+    sort_begins(histogram, 256);
     for (uint32_t i = 0; i < n; i++) {
         uint64_t key = keys[from[i]];
         to[histogram[(bits ? sort_squeeze(bits, key) : sort_partition(p, key)) >> shift & 0xff]++] = from[i];
@@ -354,6 +350,8 @@ static void sort_share(void *ctx, size_t share)
     uint64_t *number = is_odd ? s->b : s->a, *sorted = is_odd ? s->a : s->b;
     uint32_t i = share > 0 ? s->end[share - 1] : 0, n = s->end[share] - i;
 
+    if (atomic_load(&s->are_many))
+        return;
     sort_numbers(s->a + i, s->b + i, n, s->low, s->top);
     if (s->whole)
         sort_whole_keys(s, number + i, n, sorted + i);

@@ -94,7 +94,7 @@ static int values_end_block(struct values_writer *v, struct error *e)
     int status = values_have_log(v, e);
 
     if (status == DELTAFS_OK)
-        status = block_writer_close(&v->block, &id, v->log.seed, &v->block.out, 0, &length, e);
+        status = block_writer_close(&v->block, &id, v->log.seed, 0, &length, e);
     return status == DELTAFS_OK ? log_append(&v->log, v->block.out.bytes, length, e) : status;
 }
 
