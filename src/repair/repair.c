@@ -744,6 +744,8 @@ static int repair_directory(const char *path, const struct deltafs_repair_option
     int status = repair_read_manifest(&r, e);
 
     if (status == DELTAFS_OK)
+        status = manifest_check_compacted(&r.manifest, path, e);
+    if (status == DELTAFS_OK)
         status = manifest_check_sources(&r.io, path, &r.manifest, e);
     if (status == DELTAFS_OK)
         status = repair_take(&r, e);

@@ -513,6 +513,11 @@ static void test_unfinished(void **state)
     free(text);
     CHECK_IS(deltafs_open(to, NULL, &d), DELTAFS_ERR_DAMAGED);
     CHECK(strstr(deltafs_errmsg(NULL), "it has 3 of 3 epochs, and no closing line"));
+    for (int is_dry = 0; is_dry < 2; is_dry++) {
+        const struct deltafs_repair_options wish = {.struct_size = sizeof wish, .dry_run = is_dry};
+        CHECK_IS(deltafs_repair(to, &wish, NULL, NULL), DELTAFS_ERR_DAMAGED);
+        CHECK(strstr(deltafs_errmsg(NULL), "its compaction did not end"));
+    }
     CHECK_IS(deltafs_remove(to), DELTAFS_OK);
     model_fini(&m);
 }

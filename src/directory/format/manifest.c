@@ -670,6 +670,16 @@ int manifest_read_to_repair(struct io *io, const char *folder, struct manifest *
     return status;
 }
 
+int manifest_check_compacted(const struct manifest *m, const char *folder, struct error *e)
+{
+    if (m->compacted == 0 || (m->epoch_count >= m->compacted && m->was_closed))
+        return DELTAFS_OK;
+    return error_set(e, DELTAFS_ERR_DAMAGED,
+                     "%s/" MANIFEST_NAME ": its compaction did not end: it has %" PRIu64 " of %" PRIu32
+                     " epochs, and %s closing line; remove it (deltafs rm), and compact the source again",
+                     folder, m->epoch_count, m->compacted, m->was_closed ? "a" : "no");
+}
+
 int manifest_read(struct io *io, const char *folder, struct manifest *m, struct error *e)
 {
     int status = manifest_read_to_repair(io, folder, m, e);
@@ -680,15 +690,10 @@ int manifest_read(struct io *io, const char *folder, struct manifest *m, struct 
     else if (status == DELTAFS_ERR_NOT_DELTAFS && manifest_can_open(io, io_path_in(path, folder, MANIFEST_NAME), 0) &&
              manifest_can_open(io, io_path_in(path, folder, MANIFEST_COPY_NAME), 0))
         error_set(e, status, "%s, or try 'deltafs repair'", e->text);
-    /* Nothing of a compaction is synced before its end. */
-    if (status != DELTAFS_OK || m->compacted == 0 || (m->epoch_count >= m->compacted && m->was_closed))
+    if (status != DELTAFS_OK || manifest_check_compacted(m, folder, e) == DELTAFS_OK)
         return status;
-    error_set(e, DELTAFS_ERR_DAMAGED,
-              "%s/" MANIFEST_NAME ": its compaction did not end: it has %" PRIu64 " of %" PRIu32
-              " epochs, and %s closing line; remove it (deltafs rm), and compact the source again",
-              folder, m->epoch_count, m->compacted, m->was_closed ? "a" : "no");
     manifest_fini(m);
-    return DELTAFS_ERR_DAMAGED;
+    return e->status;
 }
 
 void manifest_read_head(struct io *io, const char *folder, struct manifest *m)

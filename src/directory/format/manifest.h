@@ -98,6 +98,8 @@ int manifest_open(struct io *io, const char *folder, int flags, struct io_file *
 int manifest_read(struct io *io, const char *folder, struct manifest *m, struct error *e);
 /* The same for a repair: the message does not say that 'deltafs repair' helps. */
 int manifest_read_to_repair(struct io *io, const char *folder, struct manifest *m, struct error *e);
+/* DELTAFS_ERR_DAMAGED if it is of a compaction that did not end: nothing of one is synced before. */
+int manifest_check_compacted(const struct manifest *m, const char *folder, struct error *e);
 /* The same of one that is open; `m` is all zero, or to be freed. */
 int manifest_read_file(struct io_file *file, struct manifest *m, struct error *e);
 /* Whether an open manifest has an epoch with this label. It is not kept in memory. */
