@@ -277,6 +277,17 @@ static int check_above(const char *path)
     return text_fail(EXIT_TROUBLE, "run: %s cannot be created: %s: %s", path, folder, strerror(errno));
 }
 
+/* Error bounds of the directory's own schema may be left out. */
+static int is_same_schema(const char *given, const char *own)
+{
+    for (;; given++, own++) {
+        if (*own == '~' && *given != '~')
+            own += strcspn(own, ",");
+        if (*given != *own || *own == '\0')
+            return *given == *own;
+    }
+}
+
 /* A directory of particles is created when the first epoch ends, and one that exists may be here only to be read. So
  * this finds what can be known before the program runs. */
 static int check_directory(const char *path, const deltafs_options *options)
@@ -296,7 +307,7 @@ static int check_directory(const char *path, const deltafs_options *options)
     }
     if (status != DELTAFS_OK)
         return text_fail(EXIT_TROUBLE, "run: %s", deltafs_errmsg(NULL));
-    if (*schema && deltafs_stat(dir, &st) == DELTAFS_OK && strcmp(schema, st.schema) != 0)
+    if (*schema && deltafs_stat(dir, &st) == DELTAFS_OK && !is_same_schema(schema, st.schema))
         code = text_fail(EXIT_TROUBLE, "run: the schema is '%s', but %s was made with '%s'; use another directory",
                          schema, path, st.schema);
     deltafs_close(dir);

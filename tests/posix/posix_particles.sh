@@ -48,6 +48,19 @@ gives "hello hello sub hello end HELLO relative" m sh -c 'echo $(cat /p/30 /p/31
 rm -r dir
 expect 0 m sh -c 'printf first >>/p/1; printf second >>/p/22'
 
+# Values with an error bound, which need not be given again.
+bounded() {
+    schema=$1
+    shift
+    "$deltafs" run --particles "/p=$work/bounded" --schema "$schema" -- "$@"
+}
+for schema in x:f4~1e-4,y:f4 x:f4,y:f4; do
+    expect 0 bounded $schema sh -c 'printf 00010002 >>/p/1'
+done
+for schema in x:f4~1e-3,y:f4 x:f4 x:f4~1e-4,y:f4,z:f4 x:f4,y:f8; do
+    refused "was made with 'x:f4~1e-4,y:f4'" bounded $schema sh -c 'printf 00010002 >>/p/1'
+done
+
 # What cannot be.
 refused "deltafs: /p/name: .*number" m sh -c 'printf x >>/p/name'
 refused "deltafs: /p/5: .*O_APPEND" m sh -c 'printf x >/p/5'
