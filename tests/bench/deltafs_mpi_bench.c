@@ -153,7 +153,7 @@ static void course_open_shuffle(struct course *c, enum contender which, enum rou
     MPI_Barrier(c->group->comm);
 }
 
-/* Reckon who gets how much: returns the bytes that come. */
+/* Compute how much each rank gets. Returns the bytes that come to this one. */
 static size_t course_count(struct course *c)
 {
     size_t n = (size_t)c->ranks, item = 8 + c->set->value, total = 0;
