@@ -400,6 +400,12 @@ class Directories(unittest.TestCase):
         with deltafs.open("empty") as d:
             self.assertEqual(sorted(d.epoch(5).tolist()), [(1, b""), (2, b"")])
 
+    def test_error_bounds(self):
+        put("bounded", [(5, 1, struct.pack("<fHd", 0.7, 2, 7.0))], "schema=x:f4~1e-3,n:u2,y:f8~2")
+        with deltafs.open("bounded") as d:
+            self.assertEqual(d.dtype, np.dtype([("x", "<f4"), ("n", "<u2"), ("y", "<f8")]))
+            self.assertEqual(d.track(1).tolist(), [(0.69921875, 2, 8.0)])
+
     def test_keys_of_bytes(self):
         put("named", [(5, b"a\0".hex(), b"1234"), (5, b"b".hex(), b"5678")], "keys=bytes", "schema=epoch:S4")
         with deltafs.open("named") as d:
