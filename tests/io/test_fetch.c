@@ -1,5 +1,4 @@
 /* What reading is made of: many reads at once, reading ahead through a window, and the leaves that are kept. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -9,12 +8,14 @@
 #include "directory/read/leaf_cache.h"
 #include "io/fetch.h"
 #include "io/window.h"
+#include "thread_count.h"
 #include "unit_help.h"
 #include "unit_io.h"
 
 #define FILE_BYTES 300000
 
 static uint8_t content[FILE_BYTES];
+static size_t threads_first; /* before any test */
 
 /* A file of noise, opened through the operations of unit_io. */
 static void open_noise(struct io *io, struct io_file *file, struct rng *r)
@@ -131,18 +132,6 @@ static void be_busy(void *unused)
         ;
 }
 
-static size_t count_threads(void)
-{
-    DIR *d = opendir("/proc/self/task");
-    size_t n = 0;
-
-    CHECK(d != NULL);
-    for (struct dirent *entry; (entry = readdir(d));)
-        n += entry->d_name[0] != '.';
-    closedir(d);
-    return n;
-}
-
 /* A read that took long because others had the processor does not start threads. */
 static void test_fetch_busy(void **state)
 {
@@ -155,13 +144,14 @@ static void test_fetch_busy(void **state)
     (void)state;
     open_noise(&io, &file, &r);
     CHECK_IS(team_create(7, &f, &e), DELTAFS_OK);
-    size_t before = count_threads();
+    size_t before = thread_count_settled(threads_first);
+    CHECK(before > 0);
     for (size_t i = 0; i < 60; i++)
         fetch[i] = (struct fetch){.file = &file, .offset = 1000 * i, .length = 1000, .bytes = fetched[i]};
     unit_io_call(OP_READ, "noise", be_busy, NULL);
     fetch_all(f, fetch, 60, FETCH_UNKNOWN);
     CHECK_IS(check_fetches(60), 0);
-    CHECK_IS(count_threads(), before);
+    CHECK_IS(thread_count(), before);
     team_destroy(f);
     close_noise(&file);
 }
@@ -210,12 +200,13 @@ static int read_storage(int does_heed, enum fetch_pace last)
     struct io io = {.ops = &storage.fake.ops, .ctx = &storage.fake};
     CHECK_IS(io_file_open(&io, unit_path("noise"), O_RDONLY, &file, &e), DELTAFS_OK);
     CHECK_IS(team_create(7, &f, &e), DELTAFS_OK);
-    size_t before = count_threads();
+    size_t before = thread_count_settled(threads_first);
+    CHECK(before > 0);
     for (size_t i = 0; i < 20; i++)
         fetch[i] = (struct fetch){.file = &file, .offset = 1000 * i, .length = 1000, .bytes = fetched[i]};
     CHECK(fetch_all(f, fetch, 20, last) == FETCH_SLOW);
     CHECK_IS(check_fetches(20), 0);
-    size_t threads = count_threads() - before;
+    size_t threads = thread_count() - before;
     team_destroy(f);
     CHECK_IS(io_file_close(&file, &e), DELTAFS_OK);
     return threads > 0;
@@ -509,5 +500,6 @@ int main(void)
         cmocka_unit_test(test_leaf_cache),  cmocka_unit_test(test_leaf_cache_limit),
     };
 
+    threads_first = thread_count();
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,7 +1,6 @@
 /* Logical files over MPI: what the threads of the unit test cannot show. Strided writes by all ranks, read back by as
  * many, fewer, and by each alone, whichever way the index travels; the same status on all ranks whatever fails; and a
  * file that every rank creates for itself at the same time. */
-#include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 #include <deltafs/deltafs_mpi.h>
 #include "test_mpi_check.h"
+#include "thread_count.h"
 
 #define PIECE  700
 #define PIECES 300
@@ -279,21 +279,8 @@ static void test_waits(const char *folder)
     CHECK_STATUS(DELTAFS_OK, deltafs_logical_close(f), NULL);
 }
 
-static int threads_now(void)
-{
-    DIR *dir = opendir("/proc/self/task");
-    int n = 0;
-
-    CHECK(dir != NULL);
-    while (dir && readdir(dir))
-        n++;
-    if (dir)
-        closedir(dir);
-    return n;
-}
-
 /* A thread helps with a long read if the job has a processor for it, however many ranks opened the file. */
-static void test_helper(const char *folder)
+static void test_helper(const char *folder, size_t first)
 {
     static uint8_t bytes[1 << 20];
     cpu_set_t processors;
@@ -306,10 +293,11 @@ static void test_helper(const char *folder)
     CHECK_STATUS(DELTAFS_OK, deltafs_logical_write(f, 0, bytes, sizeof bytes), NULL);
     CHECK_STATUS(DELTAFS_OK, deltafs_logical_close(f), NULL);
     f = open_by(MPI_COMM_SELF, path, O_RDONLY, "");
-    int before = threads_now();
+    size_t before = thread_count_settled(first);
+    CHECK(before > 0);
     CHECK_STATUS(DELTAFS_OK, deltafs_logical_read(f, 0, bytes, sizeof bytes, &got), NULL);
     CHECK(sched_getaffinity(0, sizeof processors, &processors) == 0);
-    CHECK(threads_now() - before == (CPU_COUNT(&processors) / 2 >= check_ranks));
+    CHECK(thread_count() == before + (CPU_COUNT(&processors) / 2 >= check_ranks));
     CHECK_STATUS(DELTAFS_OK, deltafs_logical_close(f), NULL);
     check_require();
 }
@@ -317,6 +305,7 @@ static void test_helper(const char *folder)
 int main(int argc, char **argv)
 {
     check_begin(&argc, &argv, MPI_THREAD_SINGLE);
+    size_t threads = thread_count();
     test_ways(argv[1]);
     test_halves(argv[1]);
     test_alone(argv[1]);
@@ -325,6 +314,6 @@ int main(int argc, char **argv)
     test_errors(argv[1]);
     test_unasked(argv[1]);
     test_waits(argv[1]);
-    test_helper(argv[1]);
+    test_helper(argv[1], threads);
     return check_end();
 }
