@@ -413,6 +413,8 @@ static void test_malformed(void **state)
             fail_msg("'%s' was taken", bounds[i]);
     assert_int_equal(read_lines(&m, &e, HEAD, DIRECTORY, "schema x:f4,y:i4", "bounds 1,0", "bounds 1,0", NULL),
                      DELTAFS_ERR_DAMAGED);
+    assert_int_equal(read_lines(&m, &e, HEAD, DIRECTORY, "schema x:f4,y:i4", "bounds 0,0", "bounds 0,0", NULL),
+                     DELTAFS_ERR_DAMAGED);
     assert_int_equal(read_lines(&m, &e, HEAD, DIRECTORY, "Strips bytes=4,4", "Strips bytes=4,4", NULL),
                      DELTAFS_ERR_DAMAGED);
     assert_int_equal(read_lines(&m, &e, HEAD, DIRECTORY, "Epoch number=0 label=1 records=1 raw=1 stored=1",

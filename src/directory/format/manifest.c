@@ -282,7 +282,7 @@ static int parse_bounds(void *arg, const char *fields, const char *path, uint64_
     struct manifest *m = arg;
     deltafs_schema *schema;
     char *whole = NULL;
-    int is_wrong = !m->schema || strchr(m->schema, '~');
+    int is_wrong = !m->schema || m->has_bounds;
     int status = is_wrong ? DELTAFS_ERR_SCHEMA : schema_text_join(m->schema, fields, &whole, e);
 
     if (status == DELTAFS_OK)
@@ -295,6 +295,7 @@ static int parse_bounds(void *arg, const char *fields, const char *path, uint64_
     deltafs_schema_destroy(schema);
     free(m->schema);
     m->schema = whole;
+    m->has_bounds = 1;
     return DELTAFS_OK;
 }
 

@@ -47,6 +47,7 @@ struct manifest {
     uint32_t partitions;
     int64_t value_size; /* -1: any */
     char *schema;       /* "" if there is none */
+    int has_bounds;     /* the schema has error bounds, from a line of their own */
     struct strips strips;
     uint64_t epoch_count;
     struct manifest_epoch *epoch;
