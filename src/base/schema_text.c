@@ -230,5 +230,5 @@ int schema_text_join(const char *plain, const char *bounds, char **out, struct e
         return status;
     free(*out);
     *out = NULL;
-    return error_set(e, DELTAFS_ERR_SCHEMA, "schema: not an error bound for each field");
+    return DELTAFS_ERR_SCHEMA;
 }

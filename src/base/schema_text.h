@@ -12,7 +12,7 @@ int schema_text_plain(const char *text, char **out, struct error *e);
 /* Such a text in two, to be freed: without error bounds, and the bounds, "1e-4,0,...", of each field one, 0 for none;
  * NULL if no field has one. */
 int schema_text_split(const char *text, char **plain, char **bounds, struct error *e);
-/* And as it was. DELTAFS_ERR_SCHEMA if there is not a bound for each field, or text in place of one. */
+/* And as it was. DELTAFS_ERR_SCHEMA, without a message, if there is not one bound for each field. */
 int schema_text_join(const char *plain, const char *bounds, char **out, struct error *e);
 
 #endif

@@ -236,14 +236,15 @@ int deltafs_private_writer_create_container(struct writer_config *c, struct leas
     return status;
 }
 
-/* Whether two schemas say the same, in whatever words; both can be parsed. */
-static int compare_schemas(const char *a, const char *b, int *is_same, struct error *e)
+/* Whether the schema that is given says what the directory's own says, in whatever words; it need not repeat the error
+ * bounds. Both can be parsed. */
+static int compare_schemas(const char *given, const char *own, int *is_same, struct error *e)
 {
     deltafs_schema *x = NULL, *y = NULL;
-    int status = deltafs_schema_parse(a, &x);
+    int status = deltafs_schema_parse(given, &x);
 
     if (status == DELTAFS_OK)
-        status = deltafs_schema_parse(b, &y);
+        status = deltafs_schema_parse(own, &y);
     *is_same = status == DELTAFS_OK && deltafs_schema_count(x) == deltafs_schema_count(y);
     for (size_t i = 0; *is_same && i < deltafs_schema_count(x); i++) {
         const struct deltafs_field *f = deltafs_schema_field(x, i), *g = deltafs_schema_field(y, i);
@@ -252,7 +253,7 @@ static int compare_schemas(const char *a, const char *b, int *is_same, struct er
     }
     deltafs_schema_destroy(x);
     deltafs_schema_destroy(y);
-    return status == DELTAFS_ERR_MEMORY ? error_no_memory(e, strlen(a), "a schema") : DELTAFS_OK;
+    return status == DELTAFS_ERR_MEMORY ? error_no_memory(e, strlen(given), "a schema") : DELTAFS_OK;
 }
 
 /* The same of what places its keys. */

@@ -14,8 +14,8 @@
 struct rings;
 
 /* The third-level cache of the processors that the calling thread may run on, as a number that is the same for those of
- * the node that share it; 0: they have several, or the system does not say, or it
- * runs in a virtual machine and cannot know. */
+ * the node that share it; 0: they have several, or the system does not say, or it runs in a virtual machine and cannot
+ * know. */
 int rings_cache(void);
 
 /* All rings of this rank, both ends, numbered by stage, then by peer. Until rings_share it holds as much shared memory
