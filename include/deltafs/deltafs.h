@@ -162,7 +162,8 @@ DELTAFS_API const struct deltafs_option_info *deltafs_option_at(size_t i);
  *
  * "ux:f4~1e-4" declares an error bound: a stored value of ux may be larger or smaller than the appended one by 1e-4,
  * and takes less storage for that. Each value is replaced by the nearest multiple of the largest power of two that
- * keeps the bound (2^-13 for 1e-4); infinity and what is not a number stay. Only f4 and f8 can have a bound. */
+ * keeps the bound (2^-13 for 1e-4). Infinity and NaN stay as they are, and so do values that would become infinite.
+ * Only f4 and f8 can have a bound. */
 typedef struct deltafs_schema deltafs_schema;
 
 struct deltafs_field {

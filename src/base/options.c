@@ -101,8 +101,10 @@ static const struct option_row rows[OPTION_COUNT] = {
                   "how records go to their ranks: directly, through one rank for each other node, or along rows and "
                   "columns of nodes; auto: the fewest hops that memory allows"},
          .words = {[ROUTE_AUTO] = "auto", [ROUTE_DIRECT] = "direct", [ROUTE_3HOP] = "3hop", [ROUTE_GRID] = "grid"}},
-    [OPTION_SCHEMA] = {.info = {"schema", "NAME:TYPE,...", "",
-                                "columns of a value, such as x:f4,y:f4,cell:i4; sets the value size too"}},
+    [OPTION_SCHEMA] =
+        {.info =
+             {"schema", "NAME:TYPE,...", "",
+              "columns of a value, such as x:f4,y:f4,cell:i4; x:f4~1e-4 has an error bound; sets the value size too"}},
     [OPTION_SKIP] = {.info = {"skip", "bytes, 0 or more", "0", "bytes in a file before the first row that is indexed"},
                      .high = INT64_MAX},
     [OPTION_STATS] =
@@ -116,7 +118,8 @@ static const struct option_row rows[OPTION_COUNT] = {
         {.info =
              {"threads", "0 to 64, or auto", "auto",
               "additional threads: they sort, encode and write a directory, or read and check a logical file; auto: 2 "
-              "to 4 for a directory; for a logical file 1 if the job has two processors for each process, else 0"},
+              "to 4 for a directory; for a logical file 1 if the process may run on two processors for each process of "
+              "the job, else 0"},
          .high = 64,
          .automatic = "auto"},
     [OPTION_VALUE_SIZE] = {.info = {"value_size", "bytes, 0 to 1M, or any", "any",

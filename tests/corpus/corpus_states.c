@@ -25,7 +25,7 @@ void make_none(struct maker *m, const char *folder, const char *name)
     maker_finish(m);
 }
 
-/* With the copy of its manifest, which the older ones have not. */
+/* With a copy of its manifest, which containers that were made before do not have. */
 void make_copied(struct maker *m, const char *folder, const char *name)
 {
     maker_init(m, folder, name, KEYS_U64, 2, 8, "", CODEC_NONE, 4096);
