@@ -294,7 +294,7 @@ static void test_forked(void **state)
     (void)state;
     open_noise(&io, &file, &r);
     CHECK_IS(team_create(3, &f, &e), DELTAFS_OK);
-    unit_io_slow(OP_READ, 100);
+    unit_io_slow(OP_READ, 2000);
     fetch_all(f, fetch, plan_fetches(&r, &file), FETCH_UNKNOWN);
     CHECK(unit_io_most(OP_READ) > 1);
     pid_t child = fork();
