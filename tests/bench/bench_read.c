@@ -10,7 +10,7 @@
 #define ASKERS_MAX 8
 #define UPSTREAM_COLD_MS                                                                                               \
     65.4 /* reading its index, the better of two figures, and then the query; quoted, not run here */
-#define WARM_BOUND_US 16
+#define WARM_BOUND_US 10
 #define READS(T)      (2 + 2 * (double)(T))
 
 /* The askers of one data set; ours is the first. */
