@@ -76,9 +76,11 @@ int particles_know(struct particles *p)
     if (status == DELTAFS_OK) {
         p->memory = (size_t)size_of_option(o, "memory", 2 * MEMORY_AUTO) / 2;
         status = deltafs_open(p->target, NULL, &dir);
-        status = status == DELTAFS_OK              ? know_from_directory(p, dir)
-                 : status == DELTAFS_ERR_NOT_FOUND ? know_from_options(p, o)
-                                                   : status;
+        /* A folder that is no directory yet: another process of the run is creating it, from the same options. */
+        if (status == DELTAFS_OK)
+            status = know_from_directory(p, dir);
+        else if (status == DELTAFS_ERR_NOT_FOUND || status == DELTAFS_ERR_NOT_DELTAFS)
+            status = know_from_options(p, o);
     }
     deltafs_options_destroy(o);
     if (status != DELTAFS_OK)

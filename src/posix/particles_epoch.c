@@ -54,7 +54,8 @@ static int open_once(const struct ending *e, const deltafs_options *o, deltafs_d
     return status;
 }
 
-/* Another process of the run may be ending an epoch. The ranks of a job get the same status. */
+/* Another process of the run may be ending an epoch, or creating the directory. The ranks of a job get the same status.
+ */
 static int open_directory(struct ending *e)
 {
     const struct timespec pause = {.tv_nsec = BUSY_PAUSE_NS};
@@ -63,7 +64,7 @@ static int open_directory(struct ending *e)
 
     for (int i = 0; status == DELTAFS_OK && i < BUSY_TRIES; i++) {
         status = open_once(e, o, &e->dir);
-        if (status != DELTAFS_ERR_BUSY && status != DELTAFS_ERR_EXISTS)
+        if (status != DELTAFS_ERR_BUSY && status != DELTAFS_ERR_EXISTS && status != DELTAFS_ERR_NOT_DELTAFS)
             break;
         nanosleep(&pause, NULL);
         status = i + 1 < BUSY_TRIES ? DELTAFS_OK : status;

@@ -61,6 +61,10 @@ for schema in x:f4~1e-3,y:f4 x:f4 x:f4~1e-4,y:f4,z:f4 x:f4,y:f8; do
     refused "was made with 'x:f4~1e-4,y:f4'" bounded $schema sh -c 'printf 00010002 >>/p/1'
 done
 
+# Another process of the run is creating the directory: its folder is there, and no manifest yet.
+expect 0 "$deltafs" run --particles "/p=$work/late" -- sh -c 'mkdir late; (sleep 0.3; rmdir late) & printf first >>/p/1'
+gives first "$deltafs" get late 1 --format raw
+
 # What cannot be.
 refused "deltafs: /p/name: .*number" m sh -c 'printf x >>/p/name'
 refused "deltafs: /p/5: .*O_APPEND" m sh -c 'printf x >/p/5'
