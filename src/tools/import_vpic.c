@@ -64,7 +64,7 @@ static int vpic_begin(struct import_layout *l)
     l->size = VPIC_PARTICLE;
     l->has_part = 1;
     if (deltafs_schema_parse(VPIC_SCHEMA, &particle) != DELTAFS_OK ||
-        !(l->schema = calloc(sizeof VPIC_SCHEMA, IMPORT_FIELD_ROOM)))
+        !(l->schema = calloc(IMPORT_FIELD_ROOM, sizeof VPIC_SCHEMA)))
         code = text_keep(EXIT_TROUBLE, "import: no memory for a schema");
     if (code == EXIT_OK)
         code = vpic_print_schema(l->schema, particle, bounds);
