@@ -136,6 +136,45 @@ static void verify_writer(struct verification *v, const struct session *s, uint3
     buffer_fini(&batches.buffer);
 }
 
+/* A writer has both logs before it writes bytes. Readers of a session that is not closed take what there is, and so
+ * only the bytes show that the extents are missing. They are looked at first, as the writer may just have created its
+ * logs. */
+static void verify_has_extents(struct verification *v, const struct session *s, uint32_t writer)
+{
+    struct io_file file;
+    struct error e = {0};
+    uint64_t size = 0;
+    char path[PATH_ROOM];
+
+    session_log_path(v->container, s, writer, LOG_KIND_FRAMES, path);
+    log_open_read(v->io, path, &file, &size, error_ignored());
+    io_file_close(&file, error_ignored());
+    if (size <= FRAME_SIZE)
+        return;
+    session_log_path(v->container, s, writer, LOG_KIND_EXTENTS, path);
+    if (io_file_open_name(v->io, path, O_RDONLY, &file, &e) == DELTAFS_ERR_NOT_FOUND) {
+        error_damaged(&e, path, 0,
+                      "the file is missing, so readers ignore the data log beside it; restore a copy (if nothing was "
+                      "synced, a power failure can have taken it)");
+        verify_report(v, &e);
+    }
+    io_file_close(&file, error_ignored());
+}
+
+static void verify_open_session(struct verification *v, const struct session *s, const uint32_t *writer, size_t n)
+{
+    struct error e = {0};
+    uint32_t *data = NULL;
+    size_t count = 0;
+
+    if (session_logs(v->container, v->io, s, LOG_KIND_FRAMES, &data, &count, &e) != DELTAFS_OK)
+        verify_report(v, &e);
+    for (size_t i = 0; i < count; i++)
+        if (!session_is_listed(writer, n, data[i]))
+            verify_has_extents(v, s, data[i]);
+    free(data);
+}
+
 static void verify_session(struct verification *v, const struct session *s)
 {
     struct bytes index = {{0}, 0};
@@ -150,6 +189,8 @@ static void verify_session(struct verification *v, const struct session *s)
         status = session_check_logs(v->container, v->io, s, writer, n, &e);
     if (status != DELTAFS_OK)
         verify_report_missing(v, s, &e);
+    else if (!s->is_closed)
+        verify_open_session(v, s, writer, n);
     for (size_t i = 0; i < n; i++)
         verify_writer(v, s, writer[i]);
     free(writer);

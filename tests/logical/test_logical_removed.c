@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
+#include "logical/format/logical_format.h"
 #include "logical/logical.h"
 #include "unit_help.h"
 #include "unit_io.h"
@@ -366,6 +367,29 @@ static void test_remains(void **state)
     free(text);
 }
 
+/* A writer that was killed has closed nothing: what it had written shows that its extent log is missing. Before it
+ * wrote, it need not have created that. */
+static void test_missing_extents(void **state)
+{
+    struct deltafs_verify_counts counts = {.struct_size = sizeof counts};
+    deltafs_logical *f;
+    char *copy = strdup(unit_path("killed"));
+
+    (void)state;
+    CHECK_IS(deltafs_logical_open(unit_path("alive"), O_RDWR | O_CREAT, NULL, &f), DELTAFS_OK);
+    CHECK_IS(deltafs_logical_write(f, 0, "abc", 3), DELTAFS_OK);
+    CHECK_IS(deltafs_logical_sync(f), DELTAFS_OK);
+    unit_copy(unit_path("alive"), copy);
+    CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+    CHECK_IS(deltafs_logical_verify_path(copy, NULL, NULL, NULL), DELTAFS_OK);
+    CHECK_IS(unlink(unit_path("killed/s00000000/w00000000.extents")), 0);
+    CHECK_IS(deltafs_logical_verify_path(copy, NULL, NULL, &counts), DELTAFS_ERR_DAMAGED);
+    CHECK(counts.damages == 1 && strstr(deltafs_errmsg(NULL), "w00000000.extents: damaged"));
+    CHECK_IS(truncate(unit_path("killed/s00000000/w00000000.data"), FRAME_SIZE), 0);
+    CHECK_IS(deltafs_logical_verify_path(copy, NULL, NULL, NULL), DELTAFS_OK);
+    free(copy);
+}
+
 /* Verifying beside a truncation: what goes meanwhile is not damaged, whichever log it is about to look at. */
 static void test_verified_while_removed(void **state)
 {
@@ -554,6 +578,7 @@ int main(void)
                                        cmocka_unit_test(test_claimed_again),
                                        cmocka_unit_test(test_remains),
                                        cmocka_unit_test(test_missing),
+                                       cmocka_unit_test(test_missing_extents),
                                        cmocka_unit_test(test_missing_link),
                                        cmocka_unit_test(test_not_missing),
                                        cmocka_unit_test(test_recorded_together),
