@@ -51,6 +51,8 @@ static int stat_name(void *arg, const char *text, struct error *e)
     io_path_in(path, in->path, "%s", text);
     if (folder.kind == NAME_SESSION || folder.kind == NAME_BUCKET) {
         status = io_list(&in->f->io, path, stat_name, (void *)(uintptr_t)&folder, e);
+        if (folder.kind == NAME_BUCKET && status == DELTAFS_ERR_NOT_DELTAFS)
+            return DELTAFS_OK; /* a file with such a name: what needs a folder there reports it */
         if (status != DELTAFS_ERR_NOT_FOUND)
             return status;
         *in->is_away |= folder.kind == NAME_BUCKET &&

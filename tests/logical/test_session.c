@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <deltafs/deltafs_logical.h>
 #include "base/crc32c.h"
 #include "fake_io.h"
 #include "logical/format/logical_format.h"
@@ -258,6 +259,23 @@ static void test_session_link(void **state)
     container_fini(&c);
 }
 
+/* A file that is named as a bucket is none of the session's: the statistics can be had. */
+static void test_session_stray(void **state)
+{
+    struct deltafs_logical_stat stat = {.struct_size = sizeof stat};
+    deltafs_logical *f;
+
+    (void)state;
+    CHECK_IS(deltafs_logical_open(unit_path("stray"), O_RDWR | O_CREAT, NULL, &f), DELTAFS_OK);
+    CHECK_IS(deltafs_logical_write(f, 0, "abc", 3), DELTAFS_OK);
+    CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+    unit_save(unit_path("stray/s00000000/00"), "x", 1);
+    CHECK_IS(deltafs_logical_open(unit_path("stray"), O_RDONLY, NULL, &f), DELTAFS_OK);
+    CHECK_IS(deltafs_logical_stat(f, &stat), DELTAFS_OK);
+    CHECK(stat.sessions == 1 && stat.bytes_stored > 0);
+    CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+}
+
 static int setup(void **state)
 {
     io = io_default();
@@ -267,8 +285,9 @@ static int setup(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_life), cmocka_unit_test(test_create_late),   cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_torn), cmocka_unit_test(test_other_session), cmocka_unit_test(test_session_link),
+        cmocka_unit_test(test_life),          cmocka_unit_test(test_create_late),   cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_torn),          cmocka_unit_test(test_other_session), cmocka_unit_test(test_session_link),
+        cmocka_unit_test(test_session_stray),
     };
 
     return cmocka_run_group_tests(tests, setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
