@@ -676,6 +676,19 @@ static int repair_committed(struct repair *r, struct error *e)
     return status == DELTAFS_OK && r->lost > 0 ? repair_indexes(r, e) : status;
 }
 
+/* A dry run, before repair_decide can know: say that there is something to decide; or what, if only a label can keep
+ * the epoch. */
+static void repair_announce(struct repair *r)
+{
+    uint64_t records, bytes, label;
+
+    if (repair_is_noted(r))
+        repair_report(r, "%s: epoch number %" PRIu64 " has no commit; this is decided after that", r->path,
+                      r->manifest.epoch_count);
+    else if (r->text.bytes && repair_sum_last(r, &records, &bytes))
+        repair_label(r, records, bytes, &label);
+}
+
 /* All but what the directory's next writer does. */
 static int repair_all(struct repair *r, struct error *e)
 {
@@ -683,10 +696,8 @@ static int repair_all(struct repair *r, struct error *e)
 
     /* In a dry run the manifest cannot be read yet, or has other epochs; or index logs are not rebuilt. */
     int is_early = r->text.bytes && r->options->dry_run;
-    if (status == DELTAFS_OK && (is_early || (r->options->dry_run && r->lost > 0)) && !r->is_dropped &&
-        repair_is_noted(r))
-        repair_report(r, "%s: epoch number %" PRIu64 " has no commit; this is decided after that", r->path,
-                      r->manifest.epoch_count);
+    if (status == DELTAFS_OK && (is_early || (r->options->dry_run && r->lost > 0)) && !r->is_dropped)
+        repair_announce(r);
     if (status == DELTAFS_OK && !is_early && !r->is_dropped)
         status = repair_decide(r, e);
     if (status == DELTAFS_OK && r->first.status != DELTAFS_OK) {

@@ -354,6 +354,25 @@ static void test_noted_counts(void **state)
     model_fini(&m);
 }
 
+/* Where a manifest that is lost must be restored first, a dry run says too that the epoch is going to be discarded. */
+static void test_not_noted(void **state)
+{
+    const char *path = unit_path("not_noted"), *copy = unit_path("not_noted_copy");
+    struct rng r = rng_init(845);
+    struct model m = {0};
+
+    (void)state;
+    repair_make_unfinished(&m, path, &r);
+    CHECK(unlink(unit_path("not_noted/MANIFEST")) == 0 && unlink(unit_path("not_noted/LEASE")) == 0);
+    for (int dry_run = 1; dry_run >= 0; dry_run--) {
+        repair_copy(path, copy);
+        CHECK_IS(repair_run(copy, dry_run, -1), DELTAFS_OK);
+        repair_check_said("it is restored from MANIFEST.copy");
+        repair_check_said("epoch number 2 is in all logs");
+    }
+    model_fini(&m);
+}
+
 /* An epoch that the job had agreed on is there too where an index log must be rebuilt. */
 static void test_noted_rebuild(void **state)
 {
@@ -411,6 +430,7 @@ int main(void)
         cmocka_unit_test(test_manifest_old), cmocka_unit_test(test_logs_old),
         cmocka_unit_test(test_noted_counts), cmocka_unit_test(test_reopened_instead),
         cmocka_unit_test(test_first),        cmocka_unit_test(test_noted_rebuild),
+        cmocka_unit_test(test_not_noted),
     };
 
     return cmocka_run_group_tests(tests, repair_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
