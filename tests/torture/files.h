@@ -40,9 +40,10 @@ struct files {
     uint8_t bytes[FILES_BYTES], other[FILES_BYTES];
     uint8_t past[FILES_STATES + 2][FILES_BYTES]; /* in earlier states */
     size_t size, other_size;
-    int is_emptied; /* what was in it before is gone */
-    size_t cut;     /* or what was beyond that */
-    int may_lack;   /* sessions, and nothing tells */
+    int is_emptied;  /* what was in it before is gone */
+    size_t cut;      /* or what was beyond that */
+    int may_lack;    /* sessions, and nothing tells */
+    int was_emptied; /* by the writer that was killed, before it wrote */
 };
 void files_init(struct files *f, const struct files_shape *s, const char *root);
 

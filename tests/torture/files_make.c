@@ -342,6 +342,7 @@ int files_next(struct files *f, int is_killed, char message[1024])
     if (child < 0 || waitpid(child, &status, 0) != child || status != 0)
         files_die("a writer that is to be killed does not come so far");
     plan_session(f, f->state);
+    f->was_emptied = f->shape.kind == FILES_LOGICAL && f->is_emptied;
     take_bytes(f);
     f->state++;
     return DELTAFS_OK;

@@ -148,11 +148,13 @@ static void check_directory(struct check *c)
 }
 
 /* Each byte is what it was at one of the moments from `first` on. Of a writer that was killed, and of one that did not
- * sync what it closed, some writes may be gone: the file says then that it is not closed, or not complete. */
+ * sync what it closed, some writes may be gone: the file says then that it is not closed, or not complete. If the
+ * writer that was killed had emptied the file, the sessions before it are removed, and without its writes there is
+ * nothing. */
 static int is_past(const struct files *f, const uint8_t *bytes, size_t n, size_t first)
 {
     for (size_t i = 0; i < n; i++) {
-        int is_right = i < f->size && bytes[i] == f->bytes[i];
+        int is_right = (i < f->size && bytes[i] == f->bytes[i]) || (f->was_emptied && bytes[i] == 0);
         for (size_t k = first; k < f->state && !is_right; k++)
             is_right = bytes[i] == f->past[k][i];
         if (!is_right)

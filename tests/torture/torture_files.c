@@ -72,6 +72,10 @@ static const char *act(struct files_case *c)
         status = deltafs_logical_remove(c->subject.path);
         snprintf(text, sizeof text, "removed: %s", status == DELTAFS_OK ? "done" : deltafs_errmsg(NULL));
     }
+    if (dice == 2 && c->lacks_proof) {
+        c->subject.state--;
+        c->lacks_line = 1;
+    }
     /* A repair may commit an epoch that was complete, and had no line. */
     int has_maybe = dice >= 3 ? status != DELTAFS_OK : dice == 2 && c->lacks_line;
     c->subject.maybe = has_maybe ? c->subject.state + 1 : 0;
@@ -169,6 +173,28 @@ static int lacks_last_line(const struct files_case *c)
            is_hurt(c, "MANIFEST") && is_as_made(c, "MANIFEST", "MANIFEST.copy");
 }
 
+/* The same where MANIFEST has become something else than its copy: all reads are refused, but repair takes that copy.
+ * It commits the epoch if LEASE says that the writer had finished it, and the logs have it. If one of these is hurt,
+ * too, as by a swap with MANIFEST, the epoch is one that was not finished for all that is left; repair says that it is
+ * discarded, and nobody can know better. */
+static int lacks_proof(const struct files_case *c)
+{
+    static const char *const logs[] = {"%02zx/p%08zx.index", "%02zx/p%08zx.data", "%02zx/v%08zx.values"};
+    const struct files_shape *s = &c->subject.shape;
+    size_t partitions = (size_t)atoi(s->partitions);
+    char name[32];
+    int is = is_hurt(c, "LEASE");
+
+    if (s->kind != FILES_DIRECTORY || !s->is_killed || strcmp(s->sync, "close") != 0 || s->states < 2 ||
+        !is_hurt(c, "MANIFEST") || c->lacks_line)
+        return 0;
+    for (size_t i = 0; i < 3 * partitions && !is; i++) {
+        snprintf(name, sizeof name, logs[i % 3], i / 3, i / 3);
+        is = is_hurt(c, name);
+    }
+    return is;
+}
+
 static int run(const char *folder, uint64_t seed, uint64_t i, struct torture_verdict *v)
 {
     static struct files_case c;
@@ -192,6 +218,7 @@ static int run(const char *folder, uint64_t seed, uint64_t i, struct torture_ver
         files_hurt(&c);
     c.subject.may_lack = may_lack_sessions(&c);
     c.lacks_line = lacks_last_line(&c);
+    c.lacks_proof = lacks_proof(&c);
     c.subject.state -= (size_t)c.lacks_line;
     read_it(&c, "read", v);
     const char *acted = act(&c);

@@ -13,6 +13,7 @@ struct files_case {
     int has_foreign;  /* something is another container's: 1, or its MANIFEST: 2 */
     int may_be_older; /* MANIFEST, or its copy, is one of those */
     int lacks_line;   /* MANIFEST is as before the last epoch's line, which `subject` does not count */
+    int lacks_proof;  /* nothing has that line, and what repair would commit the epoch for is hurt, too */
     char text[1024];  /* what was done */
 };
 
