@@ -34,6 +34,11 @@ static int fetch_has_waited(void)
     return waits != before;
 }
 
+enum fetch_pace fetch_pace_of(uint64_t took)
+{
+    return took > FETCH_SLOW_NS ? FETCH_SLOW : FETCH_QUICK;
+}
+
 enum fetch_pace fetch_all(struct team *team, struct fetch *fetches, size_t n, enum fetch_pace last)
 {
     int can_share = team_threads(team) > 0, is_checked = n >= FETCH_CHECK_MIN;

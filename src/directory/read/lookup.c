@@ -29,7 +29,6 @@ struct lookup_scratch {
     struct leaf table;          /* room for the run table of a leaf, */
     const struct probe *loaded; /* of this probe; NULL: it has none */
     struct buffer leaves;       /* as they were read */
-    enum fetch_pace pace;       /* of reading the last ones */
     /* Without contents at first: */
     struct leaf leaf[PROBES_MAX]; /* by probe */
     struct probe probe[PROBES_MAX];
@@ -178,7 +177,7 @@ static void lookup_take_refs(struct lookup *t)
                            .damage = lookup_failed,
                            .arg = t,
                            .piece = t->r->manifest.compacted > 0 ? WINDOW_BYTES : 0,
-                           .is_slow = t->s->pace == FETCH_SLOW};
+                           .is_slow = t->r->pace == FETCH_SLOW};
     struct error e;
 
     t->given = 0;
@@ -350,7 +349,7 @@ static void lookup_read_leaves(struct lookup *t)
         f->bytes = at;
         memset(at + f->length, 0, LEAF_SLACK);
     }
-    s->pace = fetch_all(t->r->team, s->fetch, n, s->pace);
+    t->r->pace = fetch_all(t->r->team, s->fetch, n, t->r->pace);
     for (struct probe *p = s->probe; p < s->probe + t->probes; p++) {
         const struct fetch *f = &s->fetch[p->fetch];
         if (!p->is_read)
@@ -391,7 +390,7 @@ static void lookup_add_probe(struct lookup *t, const struct segment *segment, ui
         last->end = wanted + 1;
         return;
     }
-    size_t most = t->s->pace == FETCH_SLOW ? WINDOW_BYTES : LEAVES_NEAR;
+    size_t most = t->r->pace == FETCH_SLOW ? WINDOW_BYTES : LEAVES_NEAR;
     if (t->probes == PROBES_MAX || (t->probes > 0 && t->probe_bytes + length > most))
         lookup_take_probes(t);
     t->s->probe[t->probes++] = (struct probe){.segment = segment, .leaf = leaf, .first = wanted, .end = wanted + 1};

@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/thread.h"
 #include "directory/format/directory_format.h"
 #include "directory/format/value_log.h"
 #include "directory/read/reader.h"
@@ -105,8 +106,10 @@ static int part_reader_open(struct reader *r, struct part_reader *p, uint32_t pa
     io_path_in(index, r->path, LOG_NAME_INDEX, partition % BUCKET_COUNT, partition);
     *p = (struct part_reader){.partition = partition, .is_open = 1, .data.fd = -1, .index.file.fd = -1};
     int data_status = log_open_read(&r->io, data, &p->data, &p->data_size, &data_error);
+    uint64_t before = thread_clock();
     int status = index_reader_open(&p->index, &r->io, index, partition, m->uuid, (uint32_t)m->epoch_count,
                                    (uint32_t)m->epoch_count, m->is_closed ? m->tail_length : 0, &p->tail, e);
+    r->pace = fetch_pace_of(thread_clock() - before);
     p->index.compacted = m->compacted;
     /* An index log has a footer of each epoch. If there is none of this directory, it may be of another. */
     if (status == DELTAFS_OK && m->epoch_count > 0 && p->index.count == 0 &&
