@@ -124,13 +124,14 @@ static double piece_position(const struct piece *p, uint64_t key)
         return (double)s->footer.records;
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
-        if (s->first_keys[middle] <= key)
+        if (fence_leaf(&s->fence, middle).first_key <= key)
             low = middle;
         else
             high = middle;
     }
-    double from = (double)s->first_keys[low];
-    double to = low + 1 < s->footer.leaves ? (double)s->first_keys[low + 1] : (double)s->footer.last_key + 1;
+    double from = (double)fence_leaf(&s->fence, low).first_key;
+    double to =
+        low + 1 < s->footer.leaves ? (double)fence_leaf(&s->fence, low + 1).first_key : (double)s->footer.last_key + 1;
     double part = to > from ? ((double)key - from) / (to - from) : 0;
     return (low + part) * (double)s->footer.records / s->footer.leaves;
 }

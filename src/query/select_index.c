@@ -193,10 +193,13 @@ static int heads_add(struct heads *h, const struct segment *s)
     int status = DELTAFS_OK;
 
     h->largest = s->footer.last_key > h->largest ? s->footer.last_key : h->largest;
-    for (uint32_t i = 0; i < s->footer.leaves && s->first_keys[i] < nan && status == DELTAFS_OK; i++) {
+    for (uint32_t i = 0; i < s->footer.leaves && status == DELTAFS_OK; i++) {
+        uint64_t code = fence_leaf(&s->fence, i).first_key;
+        if (code >= nan)
+            break;
         status = memory_extend(NULL, &h->code, h->count, &h->capacity, sizeof *h->code, "leaves", error_ignored());
         if (status == DELTAFS_OK)
-            h->code[h->count++] = s->first_keys[i];
+            h->code[h->count++] = code;
     }
     return status;
 }

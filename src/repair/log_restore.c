@@ -37,58 +37,33 @@ static int restore_leaf(struct index_reader *r, const struct leaf_id *id, uint64
     return status;
 }
 
-/* A segment's fence, from its leaves, which stand between the footer before and the fence. */
-static int restore_from_leaves(struct index_reader *r, uint32_t i, struct error *e)
+/* A segment's fence, from its leaves, which stand between the footer before and the fence. There is room for the length
+ * that the footer says, which must come out, and an entry. */
+static int restore_from_leaves(struct index_reader *r, uint32_t i, struct buffer *fence, struct error *e)
 {
-    struct segment *s = &r->segment[i];
+    const struct segment *s = &r->segment[i];
     const struct footer *f = &s->footer;
-    uint64_t at = i == 0 ? LOG_HEADER_SIZE : s[-1].footer.offset + FOOTER_SIZE, length = 0;
+    uint64_t first = i == 0 ? LOG_HEADER_SIZE : s[-1].footer.offset + FOOTER_SIZE, at = first, length = 0, key = 0;
     struct leaf_id id = {f->partition, f->epoch, f->segment, 0};
     struct buffer bytes = {0};
+    size_t n = FENCE_HEADER_SIZE;
     int status = DELTAFS_OK;
 
-    if (f->leaves > (f->fence_length - FENCE_HEADER_SIZE) / 2)
-        return error_damaged(e, r->file.path, f->offset, "a footer's sizes do not agree");
-    uint64_t *keys = calloc((size_t)f->leaves + 1, sizeof *keys),
-             *offsets = calloc((size_t)f->leaves + 1, sizeof *keys);
-    if (!keys || !offsets)
-        status = error_no_memory(e, f->leaves * sizeof *keys, "a fence");
-    for (; id.leaf < f->leaves && status == DELTAFS_OK; id.leaf++) {
-        offsets[id.leaf] = at;
-        status = restore_leaf(r, &id, at, f->fence_offset, &bytes, &length, &keys[id.leaf], e);
+    for (; id.leaf < f->leaves && n <= f->fence_length && status == DELTAFS_OK; id.leaf++) {
+        uint64_t before = key;
+        status = restore_leaf(r, &id, at, f->fence_offset, &bytes, &length, &key, e);
+        uint8_t *p = put_varint(fence->bytes + n, key - before);
+        n = (size_t)(put_varint(p, length) - fence->bytes);
         at += length;
     }
     if (status == DELTAFS_OK && at != f->fence_offset)
         status = error_damaged(e, r->file.path, at, "the leaves do not end where the fence begins");
+    if (status == DELTAFS_OK && n != f->fence_length)
+        status = error_damaged(e, r->file.path, f->offset, "a footer's sizes do not agree");
+    if (status == DELTAFS_OK)
+        index_put_fence(f, first, r->seed, fence->bytes, n);
     buffer_fini(&bytes);
-    if (status != DELTAFS_OK) {
-        free(keys);
-        free(offsets);
-        return status;
-    }
-    offsets[f->leaves] = at;
-    free(s->first_keys);
-    free(s->leaf_offsets);
-    s->first_keys = keys;
-    s->leaf_offsets = offsets;
-    s->has_fence = 1;
-    return DELTAFS_OK;
-}
-
-/* The fence's bytes; returns how many. */
-static size_t restore_put_fence(const struct index_reader *r, const struct segment *s, uint8_t *h)
-{
-    const struct footer *f = &s->footer;
-    uint8_t *p = h + FENCE_HEADER_SIZE;
-    uint64_t previous = 0;
-
-    for (uint32_t i = 0; i < f->leaves; i++) {
-        p = put_varint(p, s->first_keys[i] - previous);
-        p = put_varint(p, s->leaf_offsets[i + 1] - s->leaf_offsets[i]);
-        previous = s->first_keys[i];
-    }
-    index_put_fence(f, s->leaf_offsets[0], r->seed, h, (size_t)(p - h));
-    return (size_t)(p - h);
+    return status;
 }
 
 /* ---- Segments ---- */
@@ -101,21 +76,21 @@ static int restore_segment(struct repair *r, struct index_reader *index, uint32_
     const struct footer *f = &s->footer;
     const char *from = "the tail's copy";
     struct buffer b = {0};
-    int status = DELTAFS_OK;
+    size_t n = f->fence_length;
+    int status = buffer_reserve(&b, n + 2 * (size_t)VARINT_MAX + FOOTER_SIZE, "a fence", e);
 
-    if (!s->has_fence) {
+    if (status == DELTAFS_OK && s->fence.bytes) {
+        memcpy(b.bytes, s->fence.bytes, n);
+    } else if (status == DELTAFS_OK) {
         from = "its leaves";
-        status = restore_from_leaves(index, i, e);
+        status = restore_from_leaves(index, i, &b, e);
     }
-    size_t room = FENCE_HEADER_SIZE + 2 * (size_t)VARINT_MAX * f->leaves + FOOTER_SIZE;
-    if (status == DELTAFS_OK)
-        status = buffer_reserve(&b, room, "a fence", e);
     if (status == DELTAFS_OK) {
-        size_t n = restore_put_fence(index, s, b.bytes);
+        const char *wrong = index_take_fence(index, s, b.bytes, &status, e);
         index_put_footer(f, index->seed, b.bytes + n);
-        if (n != f->fence_length || get_u32(b.bytes + n) != f->checksum || f->offset > index->size)
+        if (status == DELTAFS_OK && (wrong || get_u32(b.bytes + n) != f->checksum || f->offset > index->size))
             status = error_damaged(e, index->file.path, f->fence_offset, "a fence or footer has no copy that fits it");
-        else if (!r->options->dry_run)
+        else if (status == DELTAFS_OK && !r->options->dry_run)
             status = repair_write(index->file.io, index->file.path, 0, f->fence_offset, b.bytes, n + FOOTER_SIZE, e);
     }
     buffer_fini(&b);
@@ -161,10 +136,10 @@ int restore_check_leaves(struct repair *r, struct index_reader *index, uint64_t 
 
     for (uint32_t i = 0; i < index->count && status == DELTAFS_OK; i++) {
         const struct segment *s = &index->segment[i];
-        for (uint32_t k = 0;
-             s->footer.epoch < r->manifest.epoch_count && s->has_fence && k < s->footer.leaves && status == DELTAFS_OK;
+        for (uint32_t k = 0; s->footer.epoch < r->manifest.epoch_count && s->fence.bytes && k < s->footer.leaves &&
+                             status == DELTAFS_OK;
              k++) {
-            size_t n = (size_t)(s->leaf_offsets[k + 1] - s->leaf_offsets[k]);
+            size_t n = fence_leaf(&s->fence, k).length;
             status = index_read_leaf(index, s, k, &window, &bytes, &leaf, e);
             if (status == DELTAFS_ERR_DAMAGED && bytes.bytes && bytes.capacity >= n &&
                 leaf_is_lost(bytes.bytes, n, index->seed)) {

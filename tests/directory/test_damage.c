@@ -236,9 +236,10 @@ static size_t find_parts(const char *name, uint32_t partition, struct part *part
              DELTAFS_OK);
     for (uint32_t epoch = 0; epoch < EPOCHS; epoch++) {
         CHECK_IS(index_epoch(&r, epoch, &s, &count, &e), DELTAFS_OK);
-        for (uint32_t i = 0; i < s->footer.leaves; i++)
-            part[parts++] =
-                (struct part){(size_t)s->leaf_offsets[i], (size_t)(s->leaf_offsets[i + 1] - s->leaf_offsets[i])};
+        for (uint32_t i = 0; i < s->footer.leaves; i++) {
+            struct fence_leaf leaf = fence_leaf(&s->fence, i);
+            part[parts++] = (struct part){(size_t)leaf.offset, leaf.length};
+        }
         part[parts++] = (struct part){(size_t)s->footer.fence_offset, s->footer.fence_length};
         part[parts++] = (struct part){(size_t)s->footer.offset, FOOTER_SIZE};
     }

@@ -8,6 +8,7 @@
 #ifndef DELTAFS_DIRECTORY_INDEX_H
 #define DELTAFS_DIRECTORY_INDEX_H
 
+#include "directory/format/fence.h"
 #include "directory/format/leaf.h"
 #include "io/window.h"
 
@@ -86,9 +87,7 @@ int index_write_tail(struct index_writer *w, uint64_t *length, struct error *e);
 /* What a reader knows of one segment. */
 struct segment {
     struct footer footer;
-    int has_fence;          /* read and checked */
-    uint64_t *first_keys;   /* of each leaf */
-    uint64_t *leaf_offsets; /* leaves + 1 of them */
+    struct fence fence; /* its bytes: NULL until it was read and checked */
 };
 
 struct index_reader {
@@ -135,11 +134,14 @@ int index_check_committed(const struct index_reader *r, uint64_t epochs, int is_
 /* The same as index_find_end for a writer that goes on with the logs and truncates the tail: reads nothing from the
  * tail, and checks all footers and fences in their own places. If index_check_committed finds more epochs, that is an
  * error, unless `may_drop`. Of no epochs there need not be a log. While it works it takes 200 to 400 bytes of the
- * memory for each segment, and for one fence its bytes and 16 for each leaf. */
+ * memory for each segment, and for one fence its bytes twice and 2 for each leaf. */
 int index_resume(struct io *io, const char *path, uint32_t partition, const uint8_t uuid[16], uint32_t epochs,
                  int is_closed, int may_drop, struct memory *memory, struct index_end *end, uint64_t *data_end,
                  struct error *e);
 
+/* Take the fence of a segment, of the footer's fence_length bytes; returns a text on what is wrong, or NULL. *status is
+ * set if memory is what is missing. */
+const char *index_take_fence(struct index_reader *r, struct segment *s, const uint8_t *p, int *status, struct error *e);
 /* Read a segment's own fence and footer, which a tail makes a reader pass over, and check them. */
 int index_verify_segment(struct index_reader *r, const struct segment *s, struct error *e);
 

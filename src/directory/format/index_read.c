@@ -65,59 +65,9 @@ static int reader_add(struct index_reader *r, const struct footer *f, struct err
     return status;
 }
 
-/* Let go of a segment's fence. */
-static void segment_fini(struct index_reader *r, struct segment *s)
-{
-    size_t leaves = s->footer.leaves;
-
-    memory_give(r->memory, s->first_keys, leaves * sizeof *s->first_keys);
-    memory_give(r->memory, s->leaf_offsets, (leaves + 1) * sizeof *s->leaf_offsets);
-    s->first_keys = s->leaf_offsets = NULL;
-    s->has_fence = 0;
-}
-
-/* An entry of a fence: returns the byte behind it, or NULL. */
-static inline const uint8_t *fence_get_entry(const uint8_t *p, const uint8_t *end, uint64_t *add, uint64_t *length)
-{
-    uint32_t both = end - p >= 4 ? get_u32(p) : 0;
-
-    if ((both & 0x80808080u) == 0x00800080u) { /* as most are: two varints of two bytes */
-        *add = (both & 0x7f) | (both >> 1 & 0x3f80);
-        *length = (both >> 16 & 0x7f) | (both >> 17 & 0x3f80);
-        return p + 4;
-    }
-    p = get_varint(p, end, add);
-    return p ? get_varint(p, end, length) : NULL;
-}
-
-/* The first keys of `n` leaves, and from offsets[0] on, up to `stop` at most, where they begin and end. Returns the
- * byte behind the entries, or NULL. */
-static const uint8_t *fence_get_entries(const uint8_t *p, const uint8_t *end, uint32_t n, uint64_t stop, uint64_t *keys,
-                                        uint64_t *offsets)
-{
-    uint64_t key = 0, offset = offsets[0], add, length;
-
-    if (offset > stop)
-        return NULL;
-    for (uint32_t i = 0; i < n; i++) {
-        p = fence_get_entry(p, end, &add, &length);
-        if (!p || add > UINT64_MAX - key || length > stop - offset || length < LEAF_HEADER_SIZE ||
-            length > LEAF_SIZE_MAX)
-            return NULL;
-        key += add;
-        offset += length;
-        keys[i] = key;
-        offsets[i + 1] = offset;
-    }
-    return p;
-}
-
-/* Decode a fence; returns a text on what is wrong, or NULL. *status is set if memory is what is missing. */
-static const char *segment_parse_fence(struct index_reader *r, struct segment *s, const uint8_t *p, int *status,
-                                       struct error *e)
+const char *index_take_fence(struct index_reader *r, struct segment *s, const uint8_t *p, int *status, struct error *e)
 {
     const struct footer *f = &s->footer;
-    const uint8_t *end = p + f->fence_length;
 
     if (!log_is_sealed(r->seed, p, f->fence_length) || p[4] != FORMAT_FENCE || p[5] != 0 || get_u16(p + 6) != 0 ||
         get_u32(p + 28) != 0 || get_u32(p + 8) != f->fence_length)
@@ -126,21 +76,13 @@ static const char *segment_parse_fence(struct index_reader *r, struct segment *s
         return "a fence belongs elsewhere";
     if (get_u32(p + 24) != f->leaves || f->leaves > (f->fence_length - FENCE_HEADER_SIZE) / 2)
         return "a fence's sizes do not agree";
-    segment_fini(r, s);
-    *status = memory_take(r->memory, f->leaves * sizeof *s->first_keys, "a fence", &s->first_keys, e);
-    if (*status == DELTAFS_OK)
-        *status =
-            memory_take(r->memory, ((size_t)f->leaves + 1) * sizeof *s->leaf_offsets, "a fence", &s->leaf_offsets, e);
-    if (*status != DELTAFS_OK)
-        return NULL;
-    s->leaf_offsets[0] = get_u64(p + 32);
-    p = fence_get_entries(p + FENCE_HEADER_SIZE, end, f->leaves, f->fence_offset, s->first_keys, s->leaf_offsets);
-    if (!p)
-        return "a fence is malformed";
-    s->has_fence = 1;
-    if (f->leaves > 0 && s->first_keys[0] != f->first_key)
-        return "a fence's first key is not its footer's";
-    return p == end && s->leaf_offsets[f->leaves] == f->fence_offset ? NULL : "a fence's sizes do not add up";
+    fence_fini(&s->fence, r->memory);
+    const char *wrong = fence_parse(&s->fence, p, f->fence_length, f->leaves, f->fence_offset, r->memory, status, e);
+    if (!wrong && *status == DELTAFS_OK && f->leaves > 0 && fence_leaf(&s->fence, 0).first_key != f->first_key)
+        wrong = "a fence's first key is not its footer's";
+    if (wrong)
+        fence_fini(&s->fence, r->memory);
+    return wrong;
 }
 
 static int segment_compare(const void *a, const void *b)
@@ -159,7 +101,7 @@ static void reader_order(struct index_reader *r)
         qsort(r->segment, r->count, sizeof *r->segment, segment_compare);
     for (uint32_t i = 0; i < r->count; i++) {
         if (kept > 0 && segment_compare(&r->segment[kept - 1], &r->segment[i]) == 0)
-            segment_fini(r, &r->segment[i]);
+            fence_fini(&r->segment[i].fence, r->memory);
         else
             r->segment[kept++] = r->segment[i];
     }
@@ -178,7 +120,7 @@ static int tail_is_here(const struct index_reader *r, const uint8_t *p, uint64_t
 static void reader_forget(struct index_reader *r)
 {
     for (uint32_t i = 0; i < r->count; i++)
-        segment_fini(r, &r->segment[i]);
+        fence_fini(&r->segment[i].fence, r->memory);
     r->count = 0;
 }
 
@@ -207,7 +149,7 @@ static int reader_parse_tail(struct index_reader *r, const uint8_t *bytes, size_
         if (status != DELTAFS_OK || (trailer[5] & TAIL_FLAG_NO_FENCES))
             continue;
         wrong = trailer - p < f.fence_length ? "the tail is too short"
-                                             : segment_parse_fence(r, &r->segment[r->count - 1], p, &status, e);
+                                             : index_take_fence(r, &r->segment[r->count - 1], p, &status, e);
         p += f.fence_length;
     }
     if (!wrong && status == DELTAFS_OK && p != trailer)
@@ -399,11 +341,9 @@ static int reader_try_fence(struct index_reader *r, struct segment *s, int has_f
 
     if (status != DELTAFS_OK)
         return status;
-    const char *wrong = segment_parse_fence(r, s, bytes, &status, e);
-    if (wrong) {
-        segment_fini(r, s);
+    const char *wrong = index_take_fence(r, s, bytes, &status, e);
+    if (wrong)
         return error_damaged(e, r->file.path, f->fence_offset, "%s", wrong);
-    }
     if (status != DELTAFS_OK || !has_footer)
         return status;
     wrong = footer_get(&own, bytes + n, r->seed, r->partition);
@@ -476,7 +416,7 @@ int index_epoch(struct index_reader *r, uint32_t epoch, struct segment **first, 
     if (!has_last || (low + n < r->count && s[n].footer.epoch == epoch))
         return index_lacks(r, epoch, e);
     for (uint32_t i = 0; i < n; i++) {
-        int status = s[i].has_fence ? DELTAFS_OK : reader_read_fence(r, &s[i], 0, e);
+        int status = s[i].fence.bytes ? DELTAFS_OK : reader_read_fence(r, &s[i], 0, e);
         if (status != DELTAFS_OK)
             return status;
     }
@@ -490,7 +430,7 @@ int index_verify_segment(struct index_reader *r, const struct segment *s, struct
     struct segment again = {.footer = s->footer};
     int status = reader_read_fence(r, &again, 1, e);
 
-    segment_fini(r, &again);
+    fence_fini(&again.fence, r->memory);
     return status;
 }
 
@@ -540,47 +480,35 @@ int index_resume(struct io *io, const char *path, uint32_t partition, const uint
 
 uint32_t index_leaf_of(const struct segment *s, uint64_t key, uint32_t *leaves)
 {
-    uint32_t n = s->footer.leaves;
-    const uint64_t *at = s->first_keys;
-
     *leaves = 0;
-    if (n == 0 || key < s->footer.first_key || key > s->footer.last_key)
+    if (key < s->footer.first_key || key > s->footer.last_key)
         return 0;
-    /* The first leaf that begins at `key` or above it: without branches, which nothing predicts. */
-    for (; n > 1; n -= n / 2)
-        at += at[n / 2 - 1] < key ? n / 2 : 0;
-    uint32_t low = (uint32_t)(at - s->first_keys) + (*at < key);
-    if (low == s->footer.leaves || s->first_keys[low] > key) {
-        *leaves = low > 0;
-        return low > 0 ? low - 1 : 0;
-    }
-    while (low + *leaves < s->footer.leaves && s->first_keys[low + *leaves] == key)
-        ++*leaves;
-    return low;
+    return fence_find(&s->fence, key, leaves);
 }
 
 int index_parse_leaf(struct index_reader *r, const struct segment *s, uint32_t i, const uint8_t *bytes,
                      struct leaf *leaf, struct error *e)
 {
-    uint64_t offset = s->leaf_offsets[i];
-    size_t n = (size_t)(s->leaf_offsets[i + 1] - offset);
+    struct fence_leaf at = fence_leaf(&s->fence, i);
     struct leaf_id id = {s->footer.partition, s->footer.epoch, s->footer.segment, i};
-    int status = leaf_parse(leaf, bytes, n, &id, r->seed, r->file.path, offset, e);
+    int status = leaf_parse(leaf, bytes, at.length, &id, r->seed, r->file.path, at.offset, e),
+        is_last = i + 1 == s->footer.leaves;
 
-    uint64_t last = i + 1 < s->footer.leaves ? s->first_keys[i + 1] : s->footer.last_key;
-    if (status == DELTAFS_OK && (leaf->first_key != s->first_keys[i] || leaf->last_key > last ||
-                                 (i + 1 == s->footer.leaves && leaf->last_key != last)))
-        return error_damaged(e, r->file.path, offset, "the leaf's keys are not those that the fence says");
+    uint64_t last = is_last ? s->footer.last_key : fence_leaf(&s->fence, i + 1).first_key;
+    if (status == DELTAFS_OK &&
+        (leaf->first_key != at.first_key || leaf->last_key > last || (is_last && leaf->last_key != last)))
+        return error_damaged(e, r->file.path, at.offset, "the leaf's keys are not those that the fence says");
     if (status == DELTAFS_OK && (leaf->epochs != NULL) != (s->footer.epoch < r->compacted))
-        return error_damaged(e, r->file.path, offset, "the leaf's epochs are not those that the manifest says");
+        return error_damaged(e, r->file.path, at.offset, "the leaf's epochs are not those that the manifest says");
     return status;
 }
 
 int index_read_leaf(struct index_reader *r, const struct segment *s, uint32_t i, struct window *window,
                     struct buffer *bytes, struct leaf *leaf, struct error *e)
 {
-    uint64_t offset = s->leaf_offsets[i];
-    size_t n = (size_t)(s->leaf_offsets[i + 1] - offset);
+    struct fence_leaf at = fence_leaf(&s->fence, i);
+    uint64_t offset = at.offset;
+    size_t n = at.length;
     unsigned waited = 0;
     const uint8_t *read;
 
@@ -590,7 +518,7 @@ int index_read_leaf(struct index_reader *r, const struct segment *s, uint32_t i,
     if (status != DELTAFS_OK)
         return status;
     for (;; window_fini(window)) {
-        status = window_read(window, &r->file, s->leaf_offsets[s->footer.leaves], offset, n, &read, e);
+        status = window_read(window, &r->file, s->footer.fence_offset, offset, n, &read, e);
         if (status == DELTAFS_OK) {
             memcpy(bytes->bytes, read, n);
             memset(bytes->bytes + n, 0, LEAF_SLACK);

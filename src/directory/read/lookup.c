@@ -16,8 +16,9 @@
 /* A leaf that can hold some of the wanted keys, which are neighbours. */
 struct probe {
     const struct segment *segment;
-    uint32_t leaf;       /* number in the segment */
-    uint32_t first, end; /* wanted keys */
+    uint32_t leaf;        /* number in the segment, */
+    struct fence_leaf at; /* and where it is */
+    uint32_t first, end;  /* wanted keys */
     int is_read;
     uint32_t fetch;           /* that reads it, */
     uint8_t *bytes;           /* and where */
@@ -230,7 +231,7 @@ static int lookup_load_table(struct lookup *t, const struct probe *probe, const 
     *leaf = *probe->found;
     leaf->runs = runs;
     leaf->blocks = blocks;
-    int status = leaf_load(leaf, t->p->index.file.path, probe->segment->leaf_offsets[probe->leaf], e);
+    int status = leaf_load(leaf, t->p->index.file.path, probe->at.offset, e);
     t->s->loaded = status == DELTAFS_OK ? probe : NULL;
     return status;
 }
@@ -282,21 +283,21 @@ static const struct leaf *lookup_open_leaf(struct lookup *t, const struct probe 
     const uint32_t number = (uint32_t)(probe - t->s->probe);
     struct leaf *leaf = &t->s->leaf[number];
     struct io_file *file = &t->p->index.file;
-    const uint64_t *offset = &probe->segment->leaf_offsets[probe->leaf];
-    size_t n = (size_t)(offset[1] - offset[0]);
+    const uint64_t offset = probe->at.offset;
+    size_t n = probe->at.length;
     unsigned waited = 0;
     for (; t->s->leaves_used <= number; t->s->leaves_used++)
         t->s->leaf[t->s->leaves_used] = (struct leaf){0};
     /* What a fetch could not read is read again, to say why. */
     int is_bad = t->s->fetch[probe->fetch].is_bad,
-        status = is_bad ? io_file_read(file, offset[0], probe->bytes, n, &e) : DELTAFS_OK;
+        status = is_bad ? io_file_read(file, offset, probe->bytes, n, &e) : DELTAFS_OK;
 
     if (status == DELTAFS_OK)
         do
             status = index_parse_leaf(&t->p->index, probe->segment, probe->leaf, probe->bytes, leaf, &e);
         while (status == DELTAFS_ERR_DAMAGED && !log_is_sealed(t->p->index.seed, probe->bytes, n) &&
                io_file_wait(file, &waited) &&
-               io_file_read(file, offset[0], probe->bytes, n, error_ignored()) == DELTAFS_OK);
+               io_file_read(file, offset, probe->bytes, n, error_ignored()) == DELTAFS_OK);
     if (status == DELTAFS_OK)
         return leaf;
     lookup_failed(t, &e);
@@ -306,8 +307,7 @@ static const struct leaf *lookup_open_leaf(struct lookup *t, const struct probe 
 /* Add the leaf of a probe to what is read. Leaves that lie side by side are read at once. */
 static void lookup_add_fetch(struct lookup *t, struct probe *p, uint32_t *n)
 {
-    const uint64_t *offset = &p->segment->leaf_offsets[p->leaf];
-    size_t length = (size_t)(offset[1] - offset[0]);
+    size_t length = p->at.length;
     struct fetch *last = &t->s->fetch[*n > 0 ? *n - 1 : 0];
     const struct probe *before = p - 1;
 
@@ -316,7 +316,7 @@ static void lookup_add_fetch(struct lookup *t, struct probe *p, uint32_t *n)
         last->length += length;
     } else {
         last = &t->s->fetch[(*n)++];
-        *last = (struct fetch){.file = &t->p->index.file, .offset = offset[0], .length = length};
+        *last = (struct fetch){.file = &t->p->index.file, .offset = p->at.offset, .length = length};
     }
     p->fetch = *n - 1;
 }
@@ -330,8 +330,8 @@ static void lookup_read_leaves(struct lookup *t)
     uint32_t n = 0;
 
     for (struct probe *p = s->probe; p < s->probe + t->probes; p++) {
-        uint64_t offset = p->segment->leaf_offsets[p->leaf];
-        p->found = t->out ? leaf_cache_find(t->r->leaves, t->p->partition, p->segment->footer.checksum, offset) : NULL;
+        p->found =
+            t->out ? leaf_cache_find(t->r->leaves, t->p->partition, p->segment->footer.checksum, p->at.offset) : NULL;
         p->is_read = !p->found;
         if (p->is_read)
             lookup_add_fetch(t, p, &n);
@@ -354,7 +354,7 @@ static void lookup_read_leaves(struct lookup *t)
         const struct fetch *f = &s->fetch[p->fetch];
         if (!p->is_read)
             continue;
-        p->bytes = f->bytes + (p->segment->leaf_offsets[p->leaf] - f->offset);
+        p->bytes = f->bytes + (p->at.offset - f->offset);
         p->found = lookup_open_leaf(t, p);
     }
 }
@@ -375,26 +375,26 @@ static void lookup_take_probes(struct lookup *t)
     /* The cache may drop leaves that were found in it. */
     for (struct probe *p = probe; p < end; p++)
         if (p->is_read && p->found && t->out)
-            leaf_cache_add(t->r->leaves, t->p->partition, p->segment->footer.checksum,
-                           p->segment->leaf_offsets[p->leaf], p->found);
+            leaf_cache_add(t->r->leaves, t->p->partition, p->segment->footer.checksum, p->at.offset, p->found);
     t->probes = 0;
     t->probe_bytes = 0;
 }
 
 static void lookup_add_probe(struct lookup *t, const struct segment *segment, uint32_t leaf, uint32_t wanted)
 {
-    size_t length = (size_t)(segment->leaf_offsets[leaf + 1] - segment->leaf_offsets[leaf]);
     struct probe *last = &t->s->probe[t->probes > 0 ? t->probes - 1 : 0];
 
     if (t->probes > 0 && last->segment == segment && last->leaf == leaf) {
         last->end = wanted + 1;
         return;
     }
+    struct fence_leaf at = fence_leaf(&segment->fence, leaf);
     size_t most = t->r->pace == FETCH_SLOW ? WINDOW_BYTES : LEAVES_NEAR;
-    if (t->probes == PROBES_MAX || (t->probes > 0 && t->probe_bytes + length > most))
+    if (t->probes == PROBES_MAX || (t->probes > 0 && t->probe_bytes + at.length > most))
         lookup_take_probes(t);
-    t->s->probe[t->probes++] = (struct probe){.segment = segment, .leaf = leaf, .first = wanted, .end = wanted + 1};
-    t->probe_bytes += length;
+    t->s->probe[t->probes++] =
+        (struct probe){.segment = segment, .leaf = leaf, .at = at, .first = wanted, .end = wanted + 1};
+    t->probe_bytes += at.length;
 }
 
 static int lookup_run(struct lookup *t, size_t n, struct error *e)

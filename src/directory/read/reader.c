@@ -161,7 +161,8 @@ int reader_epoch(struct reader *r, struct part_reader *p, uint32_t epoch, struct
 
 int reader_malformed_leaf(struct part_reader *p, const struct segment *s, uint32_t leaf, struct error *e)
 {
-    return error_damaged(e, p->index.file.path, s->leaf_offsets[leaf], "the leaf's records do not fit its run table");
+    return error_damaged(e, p->index.file.path, fence_leaf(&s->fence, leaf).offset,
+                         "the leaf's records do not fit its run table");
 }
 
 uint64_t reader_record_size(const struct reader *r, uint32_t epoch)

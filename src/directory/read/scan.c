@@ -241,13 +241,17 @@ void scan_begin(struct scan *s, const struct segment *segment, uint64_t low, uin
     /* The first leaf that begins above `high`. */
     while (from < end) {
         uint32_t middle = from + (end - from) / 2;
-        if (segment->first_keys[middle] <= high)
+        if (fence_leaf(&segment->fence, middle).first_key <= high)
             from = middle + 1;
         else
             end = middle;
     }
     s->leaves_end = end;
-    uint64_t length = s->next < end ? segment->leaf_offsets[end] - segment->leaf_offsets[s->next] : 0;
+    uint64_t length = 0;
+    if (s->next < end) {
+        struct fence_leaf last = fence_leaf(&segment->fence, end - 1);
+        length = last.offset + last.length - fence_leaf(&segment->fence, s->next).offset;
+    }
     s->index_window.ahead = length < INDEX_AHEAD ? (size_t)length : INDEX_AHEAD;
 }
 
