@@ -1,8 +1,7 @@
 #include "base/thread.h"
 #include "io/fetch.h"
 
-#define FETCH_SLOW_NS    50000 /* a read that took longer came from storage; */
-#define FETCH_WAIT_NS    20000 /* or that took longer, if the thread had to wait: others may have had the processor, */
+#define FETCH_WAIT_NS    20000 /* or one that took longer, if the thread waited: others may have had the processor, */
 #define FETCH_WAIT_BYTES 4     /* not counting what copying takes, of so many bytes in each nanosecond */
 #define FETCH_CHECK_MIN  3     /* reads that are worth finding out whether the thread waits */
 #define FETCH_PATIENCE   2     /* reads that were begun may take as long as the first one did */
@@ -32,11 +31,6 @@ static int fetch_has_waited(void)
 
     seen = waits;
     return waits != before;
-}
-
-enum fetch_pace fetch_pace_of(uint64_t took)
-{
-    return took > FETCH_SLOW_NS ? FETCH_SLOW : FETCH_QUICK;
 }
 
 enum fetch_pace fetch_all(struct team *team, struct fetch *fetches, size_t n, enum fetch_pace last)

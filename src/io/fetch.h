@@ -7,6 +7,8 @@
 #include "base/team.h"
 #include "io/io.h"
 
+#define FETCH_SLOW_NS 50000 /* a read that took longer came from storage */
+
 struct fetch {
     struct io_file *file;
     uint64_t offset;
@@ -20,8 +22,6 @@ enum fetch_pace {
     FETCH_QUICK,
     FETCH_SLOW
 };
-/* What a read was that took so many nanoseconds. */
-enum fetch_pace fetch_pace_of(uint64_t took);
 /* Returns whether a read was slow. `last` is what the last ones were: if they were slow, all are begun at once; and
  * only if they were quick, little is spent on finding out whether a read was slow or only late. */
 enum fetch_pace fetch_all(struct team *team, struct fetch *fetches, size_t n, enum fetch_pace last);

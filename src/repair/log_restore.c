@@ -74,7 +74,7 @@ static int restore_segment(struct repair *r, struct index_reader *index, uint32_
 {
     struct segment *s = &index->segment[i];
     const struct footer *f = &s->footer;
-    const char *from = "the tail's copy";
+    const char *from = "the tail's copy", *wrong = NULL;
     struct buffer b = {0};
     size_t n = f->fence_length;
     int status = buffer_reserve(&b, n + 2 * (size_t)VARINT_MAX + FOOTER_SIZE, "a fence", e);
@@ -84,13 +84,14 @@ static int restore_segment(struct repair *r, struct index_reader *index, uint32_
     } else if (status == DELTAFS_OK) {
         from = "its leaves";
         status = restore_from_leaves(index, i, &b, e);
+        if (status == DELTAFS_OK)
+            wrong = index_take_fence(index, s, b.bytes, &status, e);
     }
     if (status == DELTAFS_OK) {
-        const char *wrong = index_take_fence(index, s, b.bytes, &status, e);
         index_put_footer(f, index->seed, b.bytes + n);
-        if (status == DELTAFS_OK && (wrong || get_u32(b.bytes + n) != f->checksum || f->offset > index->size))
+        if (wrong || get_u32(b.bytes + n) != f->checksum || f->offset > index->size)
             status = error_damaged(e, index->file.path, f->fence_offset, "a fence or footer has no copy that fits it");
-        else if (status == DELTAFS_OK && !r->options->dry_run)
+        else if (!r->options->dry_run)
             status = repair_write(index->file.io, index->file.path, 0, f->fence_offset, b.bytes, n + FOOTER_SIZE, e);
     }
     buffer_fini(&b);

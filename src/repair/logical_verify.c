@@ -147,7 +147,8 @@ static void verify_has_extents(struct verification *v, const struct session *s, 
     char path[PATH_ROOM];
 
     session_log_path(v->container, s, writer, LOG_KIND_FRAMES, path);
-    log_open_read(v->io, path, &file, &size, error_ignored());
+    if (log_open_read(v->io, path, &file, &size, &e) != DELTAFS_OK)
+        verify_report(v, &e);
     io_file_close(&file, error_ignored());
     if (size <= FRAME_SIZE)
         return;

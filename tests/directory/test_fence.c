@@ -110,15 +110,20 @@ static void test_find(void **state)
         }
 }
 
+/* From a buffer behind which nothing may be read. */
 static const char *parse_wrong(const uint8_t *bytes, uint32_t size, uint32_t leaves, uint64_t stop)
 {
     struct fence f;
     struct error e;
+    uint8_t *exact = malloc(size);
     int status = DELTAFS_OK;
-    const char *wrong = fence_parse(&f, bytes, size, leaves, stop, NULL, &status, &e);
 
+    CHECK(exact != NULL);
+    memcpy(exact, bytes, size);
+    const char *wrong = fence_parse(&f, exact, size, leaves, stop, NULL, &status, &e);
     CHECK_IS(status, DELTAFS_OK);
     fence_fini(&f, NULL);
+    free(exact);
     return wrong;
 }
 
@@ -139,6 +144,10 @@ static void test_wrong(void **state)
     CHECK(parse_wrong(bytes, size, good.count, START - 1) != NULL);
     CHECK(parse_wrong(bytes, size, good.count - 1, good.stop) != NULL);
     CHECK(parse_wrong(bytes, size - 1, good.count, good.stop) != NULL);
+    bytes[size] = 0;
+    CHECK(parse_wrong(bytes, size + 1, good.count, good.stop) != NULL);
+    put_u64(bytes + 32, START - good.stop); /* the sum wraps to 0 */
+    CHECK(parse_wrong(bytes, size, good.count, 0) != NULL);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         uint64_t stop = good.stop - good.leaf[bad[i]].length;
         l = good;
@@ -149,6 +158,37 @@ static void test_wrong(void **state)
         l = good;
         l.leaf[bad[i]].first_key = UINT64_MAX; /* what the next one adds is too much */
         CHECK(parse_wrong(bytes, list_put(&l, bytes), l.count, l.stop) != NULL);
+    }
+}
+
+/* A group of entries that are as short as can be; and one whose lengths are too small, in a form that is too long. */
+static void test_short(void **state)
+{
+    uint8_t bytes[FENCE_HEADER_SIZE + FENCE_STEP * 4] = {0}, *p = bytes + FENCE_HEADER_SIZE;
+    struct list l = {.count = FENCE_STEP, .stop = START};
+
+    (void)state;
+    for (uint32_t i = 0; i < l.count; i++, l.stop += LEAF_HEADER_SIZE)
+        l.leaf[i] = (struct fence_leaf){i, l.stop, LEAF_HEADER_SIZE};
+    check_list(&l);
+    CHECK(parse_wrong(bytes, list_put(&l, bytes), l.count, l.stop) == NULL);
+    for (uint32_t i = 0; i < l.count; i++, p += 4)
+        memcpy(p, (const uint8_t[]){0x80, 1, 0x80 | (LEAF_HEADER_SIZE - 1), 0}, 4);
+    CHECK(parse_wrong(bytes, sizeof bytes, l.count, l.stop - l.count) != NULL);
+}
+
+/* All leaves from one on begin with the same key. */
+static void test_equal(void **state)
+{
+    struct rng r = rng_init(304);
+    struct list l;
+
+    (void)state;
+    for (uint32_t first = 0; first < 60; first += 7) {
+        list_make(&l, &r, 60, 1000, 0);
+        for (uint32_t i = first; i < l.count; i++)
+            l.leaf[i].first_key = l.leaf[first].first_key;
+        check_list(&l);
     }
 }
 
@@ -173,9 +213,8 @@ static void test_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_find),
-        cmocka_unit_test(test_wrong),
-        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_find),  cmocka_unit_test(test_wrong),  cmocka_unit_test(test_short),
+        cmocka_unit_test(test_equal), cmocka_unit_test(test_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

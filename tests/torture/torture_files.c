@@ -173,10 +173,9 @@ static int lacks_last_line(const struct files_case *c)
            is_hurt(c, "MANIFEST") && is_as_made(c, "MANIFEST", "MANIFEST.copy");
 }
 
-/* The same where MANIFEST has become something else than its copy: all reads are refused, but repair takes that copy.
- * It commits the epoch if LEASE says that the writer had finished it, and the logs have it. If one of these is hurt,
- * too, as by a swap with MANIFEST, the epoch is one that was not finished for all that is left; repair says that it is
- * discarded, and nobody can know better. */
+/* The same where repair may take the copy of a hurt MANIFEST. It commits the epoch if LEASE says that the writer had
+ * finished it, and the logs have it. If one of these is hurt, too, as by a swap with MANIFEST, the epoch is one that
+ * was not finished for all that is left; repair says that it is discarded, and nobody can know better. */
 static int lacks_proof(const struct files_case *c)
 {
     static const char *const logs[] = {"%02zx/p%08zx.index", "%02zx/p%08zx.data", "%02zx/v%08zx.values"};

@@ -109,7 +109,8 @@ static int part_reader_open(struct reader *r, struct part_reader *p, uint32_t pa
     uint64_t before = thread_clock();
     int status = index_reader_open(&p->index, &r->io, index, partition, m->uuid, (uint32_t)m->epoch_count,
                                    (uint32_t)m->epoch_count, m->is_closed ? m->tail_length : 0, &p->tail, e);
-    r->pace = fetch_pace_of(thread_clock() - before);
+    if (thread_clock() - before > FETCH_SLOW_NS)
+        r->pace = FETCH_SLOW;
     p->index.compacted = m->compacted;
     /* An index log has a footer of each epoch. If there is none of this directory, it may be of another. */
     if (status == DELTAFS_OK && m->epoch_count > 0 && p->index.count == 0 &&
