@@ -37,8 +37,8 @@ static int restore_leaf(struct index_reader *r, const struct leaf_id *id, uint64
     return status;
 }
 
-/* A segment's fence, from its leaves, which stand between the footer before and the fence. There is room for the length
- * that the footer says, which must come out, and an entry. */
+/* A segment's fence, from its leaves, which stand between the footer before and the fence. The footer says how long it
+ * is: there is room for that and for one entry more. */
 static int restore_from_leaves(struct index_reader *r, uint32_t i, struct buffer *fence, struct error *e)
 {
     const struct segment *s = &r->segment[i];

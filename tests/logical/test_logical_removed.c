@@ -385,6 +385,11 @@ static void test_missing_extents(void **state)
     CHECK_IS(unlink(unit_path("killed/s00000000/w00000000.extents")), 0);
     CHECK_IS(deltafs_logical_verify_path(copy, NULL, NULL, &counts), DELTAFS_ERR_DAMAGED);
     CHECK(counts.damages == 1 && strstr(deltafs_errmsg(NULL), "w00000000.extents: damaged"));
+    unit_io_begin();
+    unit_io_fail(OP_OPEN, "w00000000.data", 0, 1000, EIO); /* nothing can be said of it */
+    CHECK_IS(deltafs_logical_verify_path(copy, NULL, NULL, NULL), DELTAFS_ERR_IO);
+    CHECK(strstr(deltafs_errmsg(NULL), "w00000000.data") != NULL);
+    unit_io_end();
     CHECK_IS(truncate(unit_path("killed/s00000000/w00000000.data"), FRAME_SIZE), 0);
     CHECK_IS(deltafs_logical_verify_path(copy, NULL, NULL, NULL), DELTAFS_OK);
     free(copy);

@@ -1,6 +1,6 @@
 /* A fence: where the leaves of a segment are, and their first keys. It is kept as it is stored, with marks to begin
- * from: a leaf takes some 6 bytes of memory, and finding one decodes FENCE_STEP entries at most, and those of leaves
- * with the same first key. */
+ * from: a leaf takes some 6 bytes of memory, and finding one decodes FENCE_STEP entries at most, and those of further
+ * leaves with the same first key. */
 #ifndef DELTAFS_DIRECTORY_FENCE_H
 #define DELTAFS_DIRECTORY_FENCE_H
 

@@ -39,7 +39,7 @@ struct reader {
     struct lookup_scratch *scratch;
     struct leaf_cache *leaves;
     struct gather *gather;
-    enum fetch_pace pace;     /* of the leaves read last; slow as a guess, if to open an index log since was */
+    enum fetch_pace pace;     /* of the last leaves; or slow, as a guess, after a log took long to open */
     uint64_t cache;           /* bytes of them */
     uint64_t memory;          /* the option; OPTION_AUTO: auto */
     const uint8_t *wanted;    /* NULL, or for each byte of a stored value of one size whether it is needed */
