@@ -15,7 +15,17 @@ static inline uint32_t crc32c_zeros(uint32_t c, size_t n)
     return c;
 }
 
-/* As crc32c, in place. Returns 0, and nothing is done, if the processor has no such instructions. */
+/* From the slowest. */
+enum simd_crc32c_way {
+    CRC32C_INSTRUCTION, /* the one for CRC-32C alone */
+    CRC32C_BOTH,        /* and multiplications of 256 bits, beside it */
+    CRC32C_WIDE         /* multiplications of 512 bits */
+};
+
+/* As crc32c, in place. Returns 0, and nothing is done, if the processor has no instructions for that. */
+int simd_crc32c_by(enum simd_crc32c_way way, uint32_t *crc, const void *bytes, size_t n);
+
+/* The same, by the fastest way that the processor has. */
 int simd_crc32c(uint32_t *crc, const void *bytes, size_t n);
 
 #endif
