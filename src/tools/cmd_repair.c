@@ -72,9 +72,12 @@ static int repair_one(void *values, const char *path)
                  status == DELTAFS_OK ? "it" : "what can be done");
     if (status != DELTAFS_OK)
         return r->hopeless > 0 ? EXIT_TROUBLE : text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
-    if (r->count > 0)
-        return options.dry_run ? EXIT_NOT_FOUND : EXIT_OK;
-    return repair_nothing(path);
+    if (r->count == 0)
+        return repair_nothing(path);
+    if (options.dry_run)
+        return EXIT_NOT_FOUND;
+    text_say("%s: repaired; 'deltafs verify %s' reads everything, and says if more is damaged", path, path);
+    return EXIT_OK;
 }
 
 static const struct command_option options[] = {
