@@ -49,7 +49,7 @@ struct deltafs_logical {
     struct writer_logs **logs; /* by session, then writer */
     size_t logs_count, logs_capacity, logs_open;
     struct frame_cache cache;
-    struct team *team;     /* helps with long reads; NULL: no threads */
+    struct team *team;     /* takes part in reads; NULL: no threads */
     struct extent_map map; /* what this process sees; for a write-only file, what others wrote before */
     struct pieces pieces;  /* of the current read */
 

@@ -1,5 +1,4 @@
-/* Frames, the reads: how many system calls they take, what stays in the cache, and long reads that a team takes part
- * in. */
+/* Frames, the reads: how many system calls they take, what stays in the cache, and reads that a team takes part in. */
 #include <errno.h>
 #include "frames_pair.h"
 #include "unit_io.h"
@@ -171,13 +170,57 @@ static void test_team_fails(void **state)
     unit_io_end();
 }
 
+/* Windows that are read forward are shared, too; of one with a wrong byte all but that frame can be read. */
+static void test_team_forward(void **state)
+{
+    enum { STEP = 5000 };
+    struct rng r = rng_init(19);
+    struct frame_reader reader;
+    struct frame_cache cache;
+    struct team *team;
+    struct pair p;
+    struct error e;
+    uint8_t got[STEP];
+    char where[80];
+
+    (void)state;
+    unit_io_begin();
+    make_log("steps.data", &r, 600, &p);
+    CHECK_IS(team_create(1, &team, &e), DELTAFS_OK);
+    unit_io_slow(OP_READ, 1000);
+    for (uint64_t bad = 0; bad <= 3; bad++) { /* a byte of this hundredth frame is wrong; 0: none */
+        uint64_t begin = 100 * bad * FRAME_SIZE, errors = 0;
+        unit_poke(unit_path("steps.data"), frame_offset(begin), p.bytes[begin] ^ (bad > 0));
+        snprintf(where, sizeof where, "damaged at offset %llu", (unsigned long long)frame_offset(begin));
+        frame_cache_init(&cache, 8 << 20);
+        cache.team = team;
+        CHECK_IS(frame_reader_open(&reader, &p.io, unit_path("steps.data"), SESSION, WRITER, pair_uuid, &cache, &e),
+                 DELTAFS_OK);
+        for (uint64_t at = 0; at + STEP <= p.end; at += STEP) {
+            int status = frame_reader_read(&reader, at, got, STEP, &e);
+            if (bad > 0 && at < begin + FRAME_SIZE && at + STEP > begin) {
+                CHECK(status == DELTAFS_ERR_DAMAGED && strstr(e.text, where));
+                errors++;
+            } else {
+                CHECK_IS(status, DELTAFS_OK);
+                CHECK(memcmp(got, p.bytes + at, STEP) == 0);
+            }
+        }
+        CHECK(bad > 0 ? errors > 0 : unit_io_most(OP_READ) > 1);
+        CHECK_IS(frame_reader_close(&reader, &e), DELTAFS_OK);
+        frame_cache_fini(&cache);
+        unit_poke(unit_path("steps.data"), frame_offset(begin), p.bytes[begin]);
+    }
+    team_destroy(team);
+    pair_close(&p);
+    unit_io_end();
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reads),
-        cmocka_unit_test(test_forward),
-        cmocka_unit_test(test_team),
-        cmocka_unit_test(test_team_fails),
+        cmocka_unit_test(test_reads),      cmocka_unit_test(test_forward),      cmocka_unit_test(test_team),
+        cmocka_unit_test(test_team_fails), cmocka_unit_test(test_team_forward),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -31,7 +31,7 @@ struct frame_cache {
     size_t bytes;
     uint64_t owners, readers; /* so far; now */
     struct frame_pool windows, pages;
-    struct team *team; /* helps with long reads; NULL: none */
+    struct team *team; /* takes part in reads; NULL: none */
 };
 
 /* At most `bytes`, but a few windows at least. Destroy it after its readers. */

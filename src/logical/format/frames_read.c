@@ -3,7 +3,7 @@
  * Whole frames of a long read come into the caller's memory and are verified there. Else a frame comes into a window of
  * the cache; if the reads of the log go forward, with all of the window that follows. When no window is free, those
  * that were read forward to their end are reused first. A window's size depends on how many logs are read by turns:
- * each must find its own again when its turn comes.
+ * each must find its own again when its turn comes. Where there is a team, it shares what is read at once.
  *
  * A log may be growing. What is read beyond what was asked for may not be written yet, then it does not match and is
  * left out. A page of checksums that was kept from before may lack the frame asked for: it is read once more; and so
@@ -28,9 +28,9 @@
 #define SLOTS_MAX       65536u
 #define LONG_BYTES      (64u << 10)       /* bytes of a read that do not go by way of the cache */
 #define PIECE           (64 * FRAME_SIZE) /* of them in one read: they are still in the processor's cache when verified */
-#define SHARE           (128u << 10)      /* of them that a thread of the team takes at a time */
-#define SHARED_MIN      (4 * SHARE)       /* fewer are not worth waking it for */
-#define FORWARD_GAP     (64u << 10)       /* what a forward reader may leave out */
+#define SHARE           (128u << 10) /* bytes that a thread of the team takes at a time, or half of what is read; */
+#define SHARED_MIN      (128u << 10) /* of fewer, none is worth calling it for */
+#define FORWARD_GAP     (64u << 10)  /* what a forward reader may leave out */
 
 /* ---- Cache ---- */
 
@@ -239,14 +239,14 @@ struct shared_read {
     const uint8_t *page;
     uint64_t position;
     uint8_t *bytes;
-    size_t n;
+    size_t n, share;
     _Atomic int is_bad;
 };
 
 static void source_read_share(void *ctx, size_t share)
 {
     struct shared_read *r = ctx;
-    const size_t from = share * SHARE, n = r->n - from < SHARE ? r->n - from : SHARE;
+    const size_t from = share * r->share, n = r->n - from < r->share ? r->n - from : r->share;
     const size_t frames = n / FRAME_SIZE;
     uint64_t position = r->position + from;
     uint8_t *bytes = r->bytes + from;
@@ -258,16 +258,20 @@ static void source_read_share(void *ctx, size_t share)
         r->is_bad = 1;
 }
 
-/* Whole frames of one group, together with the team. Returns whether they are all there and right; else they are to be
- * read once more by one thread, which finds out what is wrong. */
+/* Whole frames of one group, together with the team. Returns whether they are all there and right; else one thread is
+ * to read them, which finds out what is wrong. */
 static int source_read_shared(struct frame_source *s, uint64_t position, uint8_t *bytes, size_t n)
 {
-    struct shared_read r = {.source = s, .position = position, .bytes = bytes, .n = n};
+    size_t half = (n / FRAME_SIZE + 1) / 2 * FRAME_SIZE;
+    struct shared_read r = {
+        .source = s, .position = position, .bytes = bytes, .n = n, .share = half < SHARE ? half : SHARE};
     int is_new = 0;
 
+    if (!s->cache->team || n < SHARED_MIN)
+        return 0;
     if (source_page(s, position, &is_new, &r.page, error_ignored()) != DELTAFS_OK)
         return 0;
-    team_run(s->cache->team, source_read_share, &r, (n + SHARE - 1) / SHARE);
+    team_run(s->cache->team, source_read_share, &r, (n + r.share - 1) / r.share);
     return !r.is_bad;
 }
 
@@ -277,13 +281,23 @@ static int source_read_long(struct frame_source *s, uint64_t position, uint8_t *
     uint64_t match;
     int status = DELTAFS_OK;
 
-    if (s->cache->team && n >= SHARED_MIN && source_read_shared(s, position, bytes, n))
+    if (source_read_shared(s, position, bytes, n))
         return DELTAFS_OK;
     for (size_t at = 0; at < n && status == DELTAFS_OK; at += PIECE) {
         size_t frames = (n - at < PIECE ? n - at : PIECE) / FRAME_SIZE;
         status = source_read_frames(s, position + at, bytes + at, frames, low_bits(frames), &match, e);
     }
     return status;
+}
+
+/* As source_read_frames, but with the team. */
+static int source_fill(struct frame_source *s, uint64_t position, uint8_t *bytes, size_t n, uint64_t need,
+                       uint64_t *match, struct error *e)
+{
+    if (!source_read_shared(s, position, bytes, n * FRAME_SIZE))
+        return source_read_frames(s, position, bytes, n, need, match, e);
+    *match = low_bits(n);
+    return DELTAFS_OK;
 }
 
 /* Bytes of one window. */
@@ -305,8 +319,8 @@ static int source_read_window(struct frame_source *s, uint64_t position, uint8_t
         if (is_forward)
             to = (left < size ? (size_t)left : size) / FRAME_SIZE;
         slot->valid &= ~(low_bits(to - from) << from);
-        status = source_read_frames(s, slot->number * size + from * FRAME_SIZE, slot->bytes + from * FRAME_SIZE,
-                                    to - from, need >> from, &match, e);
+        status = source_fill(s, slot->number * size + from * FRAME_SIZE, slot->bytes + from * FRAME_SIZE, to - from,
+                             need >> from, &match, e);
         slot->valid |= match << from;
     }
     if (status == DELTAFS_OK)
