@@ -23,16 +23,16 @@ static enum simd_crc32c_way fastest;
 
 #define WIDE 256 /* bytes of the polynomial: four times 64 */
 
-#define FOLDED     64 /* bytes of a step that are folded, */
-#define TAKEN      24 /* and those of each part; */
+#define FOLDED     64 /* bytes that a step folds */
+#define TAKEN      24 /* bytes of each part that it takes by the instruction */
 #define STEP_BYTES (FOLDED + 3 * TAKEN)
-#define STEPS_MAX  30 /* then some 4 KiB are done */
+#define STEPS_MAX  30 /* at once: nearly all of 4096 bytes */
 
 /* Factors that move 16 bytes on over so many: the remainders of x to the powers 8 * bytes + 32 and - 32, their bits in
  * reverse. */
 static const uint64_t over_wide[2] = {UINT64_C(0x0dcb17aa4), UINT64_C(0x0b9e02b86)};
 static const uint64_t over_64[2] = {UINT64_C(0x0740eef02), UINT64_C(0x09e4addf8)};
-static const uint64_t over_32[2] = {UINT64_C(0x03da6d0cb), UINT64_C(0x0ba4fc28e)};
+static const uint64_t over_32[2] = {UINT64_C(0x1384aa63a), UINT64_C(0x0ba4fc28e)};
 static const uint64_t over_16[2] = {UINT64_C(0x0f20c0dfe), UINT64_C(0x14cd00bd6)};
 
 static uint32_t behind_lane[4][256]; /* what a checksum's byte k of value v becomes behind LANE zero bytes */
@@ -222,13 +222,16 @@ static void crc32c_prepare(void)
         return;
     fastest = CRC32C_INSTRUCTION;
     ways = 1u << fastest;
-    if (has_product && __builtin_cpu_supports("avx2"))
-        ways |= 1u << (fastest = CRC32C_BOTH);
-    if (has_product && __builtin_cpu_supports("avx512f"))
-        ways |= 1u << (fastest = CRC32C_WIDE);
     crc32c_prepare_lanes();
-    if (ways >> CRC32C_BOTH & 1)
+    if (has_product && __builtin_cpu_supports("avx2")) {
         crc32c_prepare_parts();
+        fastest = CRC32C_BOTH;
+        ways |= 1u << fastest;
+    }
+    if (has_product && __builtin_cpu_supports("avx512f")) {
+        fastest = CRC32C_WIDE;
+        ways |= 1u << fastest;
+    }
 }
 
 static void crc32c_run(enum simd_crc32c_way way, uint32_t *crc, const void *bytes, size_t n)

@@ -322,7 +322,7 @@ static void repair_remark_loss(struct repair *r, uint64_t first)
 
     repair_remark(r,
                   "%s: restore a copy; or, instead of keeping incomplete epochs, discard %" PRIu64
-                  " epoch%s with 'deltafs repair --drop-from %" PRIu64 " --apply %s'",
+                  " epoch%s with 'deltafs repair --drop-from %" PRIu64 " %s'",
                   r->path, n, repair_plural(n), r->manifest.epoch[first].label, r->path);
 }
 
@@ -474,12 +474,12 @@ static int repair_report_bad(struct repair *r, struct error *e)
         return DELTAFS_OK;
     if (first != NO_EPOCH) {
         uint64_t count = m->epoch_count - first;
-        repair_remark(r,
-                      "%s: the logs are incomplete from the epoch labelled %" PRIu64
-                      " on; if you have no copy, discard %" PRIu64 " epoch%s, from that one on (%" PRIu64
-                      " before stay), with 'deltafs repair --drop-from %" PRIu64 " --apply %s'",
-                      r->path, m->epoch[first].label, count, repair_plural(count), first, m->epoch[first].label,
-                      r->path);
+        repair_remark(
+            r,
+            "%s: the logs are incomplete from the epoch labelled %" PRIu64 " on; if you have no copy, discard %" PRIu64
+            " epoch%s, from that one on (epochs that stay: %" PRIu64 "), with 'deltafs repair --drop-from %" PRIu64
+            " %s'",
+            r->path, m->epoch[first].label, count, repair_plural(count), first, m->epoch[first].label, r->path);
     }
     *e = r->first;
     return e->status;
@@ -528,10 +528,9 @@ static int repair_check_behind(struct repair *r, struct error *e)
     error_set(e, DELTAFS_ERR_DAMAGED,
               "%s/%s: has lost the line%s of at least %" PRIu64 " committed epoch%s (%s: the footer at offset "
               "%" PRIu64 " says so): restore a copy of it; if you have none, give the first its label "
-              "('deltafs repair --label L --apply %s'), then the next, or discard %s ('deltafs repair --drop-from "
-              "%" PRIu64 " --apply %s')",
+              "('deltafs repair --label'), then the next, or discard %s ('deltafs repair --drop-from %" PRIu64 " %s')",
               r->path, MANIFEST_NAME, repair_plural(n), n, repair_plural(n), log, r->part[r->committed_in].committed.at,
-              r->path, n == 1 ? "it" : "all", next, r->path);
+              n == 1 ? "it" : "all", next, r->path);
     repair_fail(r, &r->first, e);
     return e->status;
 }

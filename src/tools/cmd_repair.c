@@ -76,7 +76,7 @@ static int repair_one(void *values, const char *path)
         return repair_nothing(path);
     if (options.dry_run)
         return EXIT_NOT_FOUND;
-    text_say("%s: repaired; 'deltafs verify %s' reads everything, and says if more is damaged", path, path);
+    text_say("%s: done; 'deltafs verify %s' reads everything, and says if more is damaged", path, path);
     return EXIT_OK;
 }
 

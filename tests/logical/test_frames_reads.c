@@ -188,8 +188,8 @@ static void test_team_forward(void **state)
     make_log("steps.data", &r, 600, &p);
     CHECK_IS(team_create(1, &team, &e), DELTAFS_OK);
     unit_io_slow(OP_READ, 1000);
-    for (uint64_t bad = 0; bad <= 3; bad++) { /* a byte of this hundredth frame is wrong; 0: none */
-        uint64_t begin = 100 * bad * FRAME_SIZE, errors = 0;
+    for (uint64_t bad = 0; bad <= 3; bad++) { /* a byte of frame 100 * bad is wrong; 0: none */
+        uint64_t begin = 100 * bad * FRAME_SIZE;
         unit_poke(unit_path("steps.data"), frame_offset(begin), p.bytes[begin] ^ (bad > 0));
         snprintf(where, sizeof where, "damaged at offset %llu", (unsigned long long)frame_offset(begin));
         frame_cache_init(&cache, 8 << 20);
@@ -200,13 +200,12 @@ static void test_team_forward(void **state)
             int status = frame_reader_read(&reader, at, got, STEP, &e);
             if (bad > 0 && at < begin + FRAME_SIZE && at + STEP > begin) {
                 CHECK(status == DELTAFS_ERR_DAMAGED && strstr(e.text, where));
-                errors++;
             } else {
                 CHECK_IS(status, DELTAFS_OK);
                 CHECK(memcmp(got, p.bytes + at, STEP) == 0);
             }
         }
-        CHECK(bad > 0 ? errors > 0 : unit_io_most(OP_READ) > 1);
+        CHECK(unit_io_most(OP_READ) > 1);
         CHECK_IS(frame_reader_close(&reader, &e), DELTAFS_OK);
         frame_cache_fini(&cache);
         unit_poke(unit_path("steps.data"), frame_offset(begin), p.bytes[begin]);

@@ -28,8 +28,8 @@
 #define SLOTS_MAX       65536u
 #define LONG_BYTES      (64u << 10)       /* bytes of a read that do not go by way of the cache */
 #define PIECE           (64 * FRAME_SIZE) /* of them in one read: they are still in the processor's cache when verified */
-#define SHARE           (128u << 10) /* bytes that a thread of the team takes at a time, or half of what is read; */
-#define SHARED_MIN      (128u << 10) /* of fewer, none is worth calling it for */
+#define SHARE           (128u << 10) /* bytes that a thread of the team takes at a time; or half of a read, if less */
+#define SHARED_MIN      (128u << 10) /* shorter reads are not shared */
 #define FORWARD_GAP     (64u << 10)  /* what a forward reader may leave out */
 
 /* ---- Cache ---- */
@@ -290,7 +290,8 @@ static int source_read_long(struct frame_source *s, uint64_t position, uint8_t *
     return status;
 }
 
-/* As source_read_frames, but with the team. */
+/* As source_read_frames, but with the team. If a frame does not match, also one that is not needed, all is read twice:
+ * that is rare, as where a log grows. */
 static int source_fill(struct frame_source *s, uint64_t position, uint8_t *bytes, size_t n, uint64_t need,
                        uint64_t *match, struct error *e)
 {
