@@ -260,7 +260,8 @@ static int closed_append(struct io_file *file, const struct manifest *m, const s
     int status = io_file_size(file, &end, e);
 
     if (status == DELTAFS_OK && end != size)
-        status = error_set(e, DELTAFS_ERR_MODE, "%s: an incomplete last line was left; run 'deltafs repair' first",
+        status = error_set(e, DELTAFS_ERR_MODE,
+                           "%s: an incomplete last line was left; repair the directory first ('deltafs repair')",
                            file->path);
     if (status != DELTAFS_OK)
         return status;
@@ -268,7 +269,8 @@ static int closed_append(struct io_file *file, const struct manifest *m, const s
     if (status == DELTAFS_OK)
         return manifest_copy(file, &copied, size, 1, e);
     if (io_file_truncate(file, m->size, error_ignored()) != DELTAFS_OK)
-        error_set(e, status, "%s; what was written of the line is still there: run 'deltafs repair'", e->text);
+        error_set(e, status, "%s; what was written of the line is still there: repair the directory ('deltafs repair')",
+                  e->text);
     return status;
 }
 

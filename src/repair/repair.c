@@ -135,8 +135,8 @@ static int repair_label(struct repair *r, uint64_t records, uint64_t bytes, uint
     } else {
         repair_report(r,
                       "%s: epoch number %" PRIu64 " is in all logs, but its job did not record that all processes had "
-                      "finished it; it is discarded unless it gets a label ('deltafs repair --label')",
-                      r->path, m->epoch_count);
+                      "finished it; it is discarded unless it gets a label ('deltafs repair --label L %s')",
+                      r->path, m->epoch_count, r->path);
         return 0;
     }
     if (m->epoch_count == 0 || *label > m->epoch[m->epoch_count - 1].label)
@@ -476,9 +476,10 @@ static int repair_report_bad(struct repair *r, struct error *e)
         uint64_t count = m->epoch_count - first;
         repair_remark(
             r,
-            "%s: the logs are incomplete from the epoch labelled %" PRIu64 " on; if you have no copy, discard %" PRIu64
-            " epoch%s, from that one on (epochs that stay: %" PRIu64 "), with 'deltafs repair --drop-from %" PRIu64
-            " %s'",
+            "%s: the logs are incomplete from the epoch labelled %" PRIu64
+            " on; what is whole in them is read: restore a copy; or, instead of keeping incomplete epochs, discard "
+            "%" PRIu64 " epoch%s, from that one on (epochs that stay: %" PRIu64
+            "), with 'deltafs repair --drop-from %" PRIu64 " %s'",
             r->path, m->epoch[first].label, count, repair_plural(count), first, m->epoch[first].label, r->path);
     }
     *e = r->first;
@@ -527,10 +528,11 @@ static int repair_check_behind(struct repair *r, struct error *e)
     repair_log_path(r, REPAIR_INDEX, r->committed_in, log);
     error_set(e, DELTAFS_ERR_DAMAGED,
               "%s/%s: has lost the line%s of at least %" PRIu64 " committed epoch%s (%s: the footer at offset "
-              "%" PRIu64 " says so): restore a copy of it; if you have none, give the first its label "
-              "('deltafs repair --label'), then the next, or discard %s ('deltafs repair --drop-from %" PRIu64 " %s')",
+              "%" PRIu64 " says so), and of attributes, if any were set since: restore a copy of it; if you have none, "
+              "give the first its label ('deltafs repair --label L %s'), then the next, or discard %s "
+              "('deltafs repair --drop-from %" PRIu64 " %s')",
               r->path, MANIFEST_NAME, repair_plural(n), n, repair_plural(n), log, r->part[r->committed_in].committed.at,
-              n == 1 ? "it" : "all", next, r->path);
+              r->path, n == 1 ? "it" : "all", next, r->path);
     repair_fail(r, &r->first, e);
     return e->status;
 }
@@ -714,6 +716,11 @@ static int repair_all(struct repair *r, struct error *e)
                       "%s: epoch number %" PRIu64 ", complete but without its commit, is committed: %" PRIu64
                       " record%s labelled %" PRIu64,
                       r->path, r->manifest.epoch_count, r->last.records, repair_plural(r->last.records), r->last.label);
+    if (status == DELTAFS_OK && r->is_kept && r->committed > r->manifest.epoch_count)
+        repair_remark(r,
+                      "%s: if attributes were set since the last line that is left, they are lost, too: 'deltafs info "
+                      "%s' shows those that there are",
+                      r->path, r->path);
     return status == DELTAFS_OK && !is_early ? repair_values(r, 0, e) : status;
 }
 

@@ -83,6 +83,16 @@ int text_parse(const struct text *t, const char *folder, struct manifest *m, str
     return status;
 }
 
+/* Whether all of it can be read as a manifest. */
+static int text_is_sound(const struct text *t, const char *folder)
+{
+    struct manifest m = {0};
+    int status = text_parse(t, folder, &m, error_ignored());
+
+    manifest_fini(&m);
+    return status == DELTAFS_OK;
+}
+
 int text_repair(struct io *io, const char *folder, struct text *out, struct manifest *m, struct error *e)
 {
     char path[PATH_ROOM];
@@ -100,12 +110,9 @@ int text_repair(struct io *io, const char *folder, struct text *out, struct mani
     if (status == DELTAFS_OK && !text_has_lines(out, &manifest))
         status = error_damaged(e, path, 0, "it has a line that is not in its copy, before others that are");
     if (status == DELTAFS_ERR_DAMAGED || status == DELTAFS_ERR_NOT_DELTAFS)
-        error_set(e, status,
-                  copy.n > 0
-                      ? "%s; %s.copy does not help: restore a backup of one of the two; or remove the copy, if it "
-                        "is the one that is damaged"
-                      : "%s; %s.copy is missing: restore a backup of one of the two",
-                  e->text, path);
+        error_set(e, status, "%s; %s.copy %s: restore a backup of one of the two%s", e->text, path,
+                  copy.n > 0 ? "does not help" : "is missing",
+                  text_is_sound(&manifest, folder) ? "; or remove the copy, if it is the one that is damaged" : "");
     if (status != DELTAFS_OK)
         text_fini(out);
     free(manifest.bytes);
@@ -138,9 +145,9 @@ int text_check_copy(struct io *io, const char *folder, int is_closed, struct err
     /* No sync forces the copy to storage until the close: a crash may leave anything in place of its last lines. */
     if (status == DELTAFS_OK && at < copy.n && memchr(copy.bytes + at, '\n', copy.n - at) &&
         (is_closed || has_line(&copy, at)))
-        status = error_damaged(e, io_path_in(path, folder, MANIFEST_COPY_NAME), at,
-                               "a line differs from that in %s; the next writer, or a repair, writes it again",
-                               MANIFEST_NAME);
+        status = error_damaged(
+            e, io_path_in(path, folder, MANIFEST_COPY_NAME), at,
+            "a line differs from that in %s, which counts: a writer or a repair writes the copy again", MANIFEST_NAME);
     free(manifest.bytes);
     free(copy.bytes);
     return status;

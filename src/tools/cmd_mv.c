@@ -20,8 +20,8 @@ static int mv_logical(const char *from, const char *to)
     target_close(&t);
     if (!is_closed)
         return text_fail(EXIT_TROUBLE,
-                         "%s: is being written, or its writer died (then run 'deltafs repair --apply'); it stays",
-                         from);
+                         "%s: is being written, or its writer died (then run 'deltafs repair --apply %s'); it stays",
+                         from, from);
     return aside_put_new(from, to, 1) == 0 ? EXIT_OK : text_fail(EXIT_TROUBLE, "%s: %s", to, strerror(errno));
 }
 

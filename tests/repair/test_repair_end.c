@@ -73,6 +73,7 @@ static void check_refused(const char *copy, unsigned missing)
         CHECK_IS(repair_run(copy, dry_run, -1), DELTAFS_ERR_DAMAGED);
         repair_check_said(missing == 1 ? "has lost the line of at least 1 committed epoch"
                                        : "has lost the lines of at least");
+        repair_check_said("('deltafs repair --label L ");
         CHECK_IS(repair_said.done, 0);
     }
     uint8_t *now = unit_load(index, &after);
@@ -104,6 +105,8 @@ static void test_manifest_end(void **state)
                 CHECK_IS(repair_run(copy, 1, 10 * epoch + 10), DELTAFS_OK);
                 CHECK_IS(repair_run(copy, 0, 10 * epoch + 10), DELTAFS_OK);
                 repair_check_said("is committed: 200 records labelled");
+                if (epoch < known)
+                    repair_check_said("if attributes were set since the last line that is left, they are lost, too");
                 if (epoch < 2)
                     repair_check_said("stays as it is");
             }

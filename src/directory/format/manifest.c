@@ -608,9 +608,7 @@ static int manifest_is_missing(struct io *io, const char *folder, struct error *
         return status;
     io_file_close(&file, error_ignored());
     if (manifest_can_open(io, io_path_in(path, folder, MANIFEST_COPY_NAME), 0))
-        return error_set(e, DELTAFS_ERR_NOT_DELTAFS,
-                         "%s: has no %s, but its copy %s: 'deltafs repair' restores it from that", folder,
-                         MANIFEST_NAME, MANIFEST_COPY_NAME);
+        return error_set(e, DELTAFS_ERR_NOT_DELTAFS, "%s: has no %s, but its copy", folder, MANIFEST_NAME);
     if (manifest_can_open(io, io_path_in(path, folder, "00"), O_DIRECTORY))
         return error_set(
             e, DELTAFS_ERR_NOT_DELTAFS,
@@ -687,10 +685,12 @@ int manifest_read(struct io *io, const char *folder, struct manifest *m, struct 
     char path[PATH_ROOM];
 
     if (status == DELTAFS_ERR_DAMAGED)
-        error_set(e, status, "%s; nothing can be read while it is so: 'deltafs repair' restores it", e->text);
-    else if (status == DELTAFS_ERR_NOT_DELTAFS && manifest_can_open(io, io_path_in(path, folder, MANIFEST_NAME), 0) &&
+        error_set(e, status,
+                  "%s; nothing can be read while it is so: 'deltafs repair %s' says whether its copy can restore it",
+                  e->text, folder);
+    else if (status == DELTAFS_ERR_NOT_DELTAFS &&
              manifest_can_open(io, io_path_in(path, folder, MANIFEST_COPY_NAME), 0))
-        error_set(e, status, "%s, or try 'deltafs repair'", e->text);
+        error_set(e, status, "%s; see 'deltafs repair %s'", e->text, folder);
     if (status != DELTAFS_OK || manifest_check_compacted(m, folder, e) == DELTAFS_OK)
         return status;
     manifest_fini(m);
