@@ -252,25 +252,25 @@ int deltafs_attribute_set(deltafs_dir *dir, const struct deltafs_attribute *attr
 
 /* ---- Closed directories ---- */
 
-/* Append the line, where the manifest has nothing behind its last one, and copy all. */
+/* Append the line, where the manifest has nothing behind its last one, and copy all. `path` is the directory's. */
 static int closed_append(struct io_file *file, const struct manifest *m, const struct deltafs_attribute *a,
-                         struct error *e)
+                         const char *path, struct error *e)
 {
     uint64_t size = m->size, end, copied = 0;
     int status = io_file_size(file, &end, e);
 
     if (status == DELTAFS_OK && end != size)
-        status = error_set(e, DELTAFS_ERR_MODE,
-                           "%s: an incomplete last line was left; repair the directory first ('deltafs repair')",
-                           file->path);
+        status =
+            error_set(e, DELTAFS_ERR_MODE,
+                      "%s: an incomplete last line was left; run 'deltafs repair --apply %s' before", file->path, path);
     if (status != DELTAFS_OK)
         return status;
     status = attribute_append(file, &size, a, 1, e);
     if (status == DELTAFS_OK)
         return manifest_copy(file, &copied, size, 1, e);
     if (io_file_truncate(file, m->size, error_ignored()) != DELTAFS_OK)
-        error_set(e, status, "%s; what was written of the line is still there: repair the directory ('deltafs repair')",
-                  e->text);
+        error_set(e, status, "%s; what was written of the line is still there: run 'deltafs repair --apply %s'",
+                  e->text, path);
     return status;
 }
 
@@ -312,7 +312,7 @@ static int closed_set(struct io *io, const char *path, const struct deltafs_attr
     if (status == DELTAFS_OK)
         status = manifest_open(io, path, O_RDWR, &file, e);
     if (status == DELTAFS_OK)
-        status = io_file_finish(&file, closed_append(&file, &m, &a, e), e);
+        status = io_file_finish(&file, closed_append(&file, &m, &a, path, e), e);
     manifest_fini(&m);
     return status;
 }

@@ -135,8 +135,9 @@ static int repair_label(struct repair *r, uint64_t records, uint64_t bytes, uint
     } else {
         repair_report(r,
                       "%s: epoch number %" PRIu64 " is in all logs, but its job did not record that all processes had "
-                      "finished it; it is discarded unless it gets a label ('deltafs repair --label L %s')",
-                      r->path, m->epoch_count, r->path);
+                      "finished it; it is discarded%s",
+                      r->path, m->epoch_count,
+                      r->options->dry_run ? " unless it gets a label (the same command with --label L)" : "");
         return 0;
     }
     if (m->epoch_count == 0 || *label > m->epoch[m->epoch_count - 1].label)
@@ -315,15 +316,31 @@ static void repair_report_loss(struct repair *r, uint64_t epoch, uint64_t found)
     repair_fail(r, &r->losses, &e);
 }
 
-/* What the user can do, if records are lost of epoch number `first`. */
+/* What the user can do, if epochs are incomplete from number `first` on. */
 static void repair_remark_loss(struct repair *r, uint64_t first)
 {
-    uint64_t n = r->manifest.epoch_count - first;
+    const struct manifest *m = &r->manifest;
+    uint64_t n = m->epoch_count - first, label = m->epoch[first].label;
 
-    repair_remark(r,
-                  "%s: restore a copy; or, instead of keeping incomplete epochs, discard %" PRIu64
-                  " epoch%s with 'deltafs repair --drop-from %" PRIu64 " %s'",
-                  r->path, n, repair_plural(n), r->manifest.epoch[first].label, r->path);
+    if (first < m->compacted)
+        repair_remark(r, "%s: restore a copy; or remove it, and compact the source again", r->path);
+    else
+        repair_remark(r,
+                      "%s: epochs are incomplete from the one labelled %" PRIu64
+                      " on; readers return what they can of them: restore a copy; or, instead of keeping incomplete "
+                      "epochs, discard %" PRIu64 " epoch%s (epochs that stay: %" PRIu64
+                      ") with 'deltafs repair --drop-from %" PRIu64 " %s'",
+                      r->path, label, n, repair_plural(n), first, label, r->path);
+}
+
+/* Lines of the manifest are lost for good. */
+static void repair_remark_attributes(struct repair *r)
+{
+    repair_remark(
+        r,
+        "%s: attributes that were set after the last line that is left are lost, too: 'deltafs info %s' shows "
+        "those that there are",
+        r->path, r->path);
 }
 
 /* Put a partition's new index log into its place. */
@@ -424,6 +441,8 @@ static int repair_read_manifest(struct repair *r, struct error *e)
     }
     if (status == DELTAFS_ERR_DAMAGED)
         error_set(e, status, "%s", why.text);
+    else if (repaired != DELTAFS_ERR_NOT_FOUND)
+        error_set(e, status, "%s; " MANIFEST_COPY_NAME " does not help: restore a backup of one of the two", e->text);
     return status;
 }
 
@@ -472,16 +491,8 @@ static int repair_report_bad(struct repair *r, struct error *e)
         }
     if (r->first.status == DELTAFS_OK)
         return DELTAFS_OK;
-    if (first != NO_EPOCH) {
-        uint64_t count = m->epoch_count - first;
-        repair_remark(
-            r,
-            "%s: the logs are incomplete from the epoch labelled %" PRIu64
-            " on; what is whole in them is read: restore a copy; or, instead of keeping incomplete epochs, discard "
-            "%" PRIu64 " epoch%s, from that one on (epochs that stay: %" PRIu64
-            "), with 'deltafs repair --drop-from %" PRIu64 " %s'",
-            r->path, m->epoch[first].label, count, repair_plural(count), first, m->epoch[first].label, r->path);
-    }
+    if (first != NO_EPOCH)
+        repair_remark_loss(r, first);
     *e = r->first;
     return e->status;
 }
@@ -528,12 +539,15 @@ static int repair_check_behind(struct repair *r, struct error *e)
     repair_log_path(r, REPAIR_INDEX, r->committed_in, log);
     error_set(e, DELTAFS_ERR_DAMAGED,
               "%s/%s: has lost the line%s of at least %" PRIu64 " committed epoch%s (%s: the footer at offset "
-              "%" PRIu64 " says so), and of attributes, if any were set since: restore a copy of it; if you have none, "
-              "give the first its label ('deltafs repair --label L %s'), then the next, or discard %s "
-              "('deltafs repair --drop-from %" PRIu64 " %s')",
-              r->path, MANIFEST_NAME, repair_plural(n), n, repair_plural(n), log, r->part[r->committed_in].committed.at,
-              r->path, n == 1 ? "it" : "all", next, r->path);
+              "%" PRIu64 " says so)",
+              r->path, MANIFEST_NAME, repair_plural(n), n, repair_plural(n), log,
+              r->part[r->committed_in].committed.at);
     repair_fail(r, &r->first, e);
+    repair_remark(r,
+                  "%s: restore a copy of its " MANIFEST_NAME "; if you have none, give the first of these epochs its "
+                  "label ('deltafs repair --label L %s'), then the next, or discard %s ('deltafs repair --drop-from "
+                  "%" PRIu64 " %s')",
+                  r->path, r->path, n == 1 ? "it" : "all", next, r->path);
     return e->status;
 }
 
@@ -553,6 +567,7 @@ static int repair_drop_behind(struct repair *r, struct error *e)
                   "%s: at least %" PRIu64
                   " committed epoch%s discarded, with all data after that: the manifest has no line%s of %s",
                   r->path, n, n == 1 ? " is" : "s are", repair_plural(n), n == 1 ? "it" : "them");
+    repair_remark_attributes(r);
     r->is_dropped = 1;
     return DELTAFS_OK;
 }
@@ -669,7 +684,8 @@ static int repair_committed(struct repair *r, struct error *e)
     if (status == DELTAFS_OK)
         repair_report_recorded(r);
     if (status == DELTAFS_OK && r->damage.status != DELTAFS_OK)
-        repair_report(r, r->text.bytes ? "%s; it is restored from MANIFEST.copy" : "%s", r->damage.text);
+        repair_report(r, "%s; it is %s", r->damage.text,
+                      r->text.bytes ? "restored from MANIFEST.copy" : "written again");
     if (status == DELTAFS_OK && r->damage.status != DELTAFS_OK && r->text.bytes) {
         status = repair_write_manifest(r, e);
         /* The manifest has all that the copy had; a copy that is damaged would still seem to have more. */
@@ -716,11 +732,8 @@ static int repair_all(struct repair *r, struct error *e)
                       "%s: epoch number %" PRIu64 ", complete but without its commit, is committed: %" PRIu64
                       " record%s labelled %" PRIu64,
                       r->path, r->manifest.epoch_count, r->last.records, repair_plural(r->last.records), r->last.label);
-    if (status == DELTAFS_OK && r->is_kept && r->committed > r->manifest.epoch_count)
-        repair_remark(r,
-                      "%s: if attributes were set since the last line that is left, they are lost, too: 'deltafs info "
-                      "%s' shows those that there are",
-                      r->path, r->path);
+    if (status == DELTAFS_OK && r->is_kept && r->options->has_label && r->committed > r->manifest.epoch_count)
+        repair_remark_attributes(r);
     return status == DELTAFS_OK && !is_early ? repair_values(r, 0, e) : status;
 }
 

@@ -87,10 +87,10 @@ int text_parse(const struct text *t, const char *folder, struct manifest *m, str
 static int text_is_sound(const struct text *t, const char *folder)
 {
     struct manifest m = {0};
-    int status = text_parse(t, folder, &m, error_ignored());
+    int is_sound = t->n > 0 && text_parse(t, folder, &m, error_ignored()) == DELTAFS_OK;
 
     manifest_fini(&m);
-    return status == DELTAFS_OK;
+    return is_sound;
 }
 
 int text_repair(struct io *io, const char *folder, struct text *out, struct manifest *m, struct error *e)
@@ -110,9 +110,10 @@ int text_repair(struct io *io, const char *folder, struct text *out, struct mani
     if (status == DELTAFS_OK && !text_has_lines(out, &manifest))
         status = error_damaged(e, path, 0, "it has a line that is not in its copy, before others that are");
     if (status == DELTAFS_ERR_DAMAGED || status == DELTAFS_ERR_NOT_DELTAFS)
-        error_set(e, status, "%s; %s.copy %s: restore a backup of one of the two%s", e->text, path,
-                  copy.n > 0 ? "does not help" : "is missing",
-                  text_is_sound(&manifest, folder) ? "; or remove the copy, if it is the one that is damaged" : "");
+        status = error_set(
+            e, copy.n > 0 ? status : DELTAFS_ERR_NOT_FOUND, "%s; %s.copy %s: restore a backup of one of the two%s",
+            e->text, path, copy.n > 0 ? "does not help" : "is missing",
+            text_is_sound(&manifest, folder) ? "; or remove the copy, if it is the one that is damaged" : "");
     if (status != DELTAFS_OK)
         text_fini(out);
     free(manifest.bytes);
@@ -145,9 +146,8 @@ int text_check_copy(struct io *io, const char *folder, int is_closed, struct err
     /* No sync forces the copy to storage until the close: a crash may leave anything in place of its last lines. */
     if (status == DELTAFS_OK && at < copy.n && memchr(copy.bytes + at, '\n', copy.n - at) &&
         (is_closed || has_line(&copy, at)))
-        status = error_damaged(
-            e, io_path_in(path, folder, MANIFEST_COPY_NAME), at,
-            "a line differs from that in %s, which counts: a writer or a repair writes the copy again", MANIFEST_NAME);
+        status = error_damaged(e, io_path_in(path, folder, MANIFEST_COPY_NAME), at,
+                               "a line differs from that in %s, which readers use", MANIFEST_NAME);
     free(manifest.bytes);
     free(copy.bytes);
     return status;

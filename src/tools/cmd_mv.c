@@ -19,9 +19,9 @@ static int mv_logical(const char *from, const char *to)
     int is_closed = t.of_file.is_closed;
     target_close(&t);
     if (!is_closed)
-        return text_fail(EXIT_TROUBLE,
-                         "%s: is being written, or its writer died (then run 'deltafs repair --apply %s'); it stays",
-                         from, from);
+        return text_fail(
+            EXIT_TROUBLE,
+            "%s: is being written, or its writer died; it stays; 'deltafs cp' copies what was written to it", from);
     return aside_put_new(from, to, 1) == 0 ? EXIT_OK : text_fail(EXIT_TROUBLE, "%s: %s", to, strerror(errno));
 }
 

@@ -506,8 +506,8 @@ static void test_drop(void **state)
     CHECK_IS(deltafs_repair(copy, &wish, repair_note, NULL), DELTAFS_ERR_NOT_FOUND);
     CHECK(truncate(data, (off_t)n + 100) == 0);
     CHECK_IS(repair_run(copy, 0, -1), DELTAFS_ERR_DAMAGED);
-    repair_check_said("what is whole in them is read: restore a copy; or, instead of keeping incomplete epochs, ");
-    repair_check_said("discard 2 epochs, from that one on (epochs that stay: 2), with 'deltafs repair --drop-from 3 ");
+    repair_check_said("from the one labelled 3 on; readers return what they can of them: restore a copy; or, ");
+    repair_check_said("discard 2 epochs (epochs that stay: 2) with 'deltafs repair --drop-from 3 ");
     wish.drop_from = 4;
     CHECK_IS(deltafs_repair(copy, &wish, repair_note, NULL), DELTAFS_ERR_LABEL);
     wish.drop_from = 3;

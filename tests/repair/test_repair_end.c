@@ -106,7 +106,7 @@ static void test_manifest_end(void **state)
                 CHECK_IS(repair_run(copy, 0, 10 * epoch + 10), DELTAFS_OK);
                 repair_check_said("is committed: 200 records labelled");
                 if (epoch < known)
-                    repair_check_said("if attributes were set since the last line that is left, they are lost, too");
+                    repair_check_said("attributes that were set after the last line that is left are lost, too");
                 if (epoch < 2)
                     repair_check_said("stays as it is");
             }
@@ -234,7 +234,7 @@ static void test_logs_old(void **state)
     unit_save(unit_path("older_copy/MANIFEST"), manifest, n);
     free(manifest);
     CHECK_IS(repair_run(copy, 1, -1), DELTAFS_ERR_DAMAGED);
-    repair_check_said("discard 2 epochs with 'deltafs repair --drop-from 2 ");
+    repair_check_said("discard 2 epochs (epochs that stay: 1) with 'deltafs repair --drop-from 2 ");
     for (; wish.dry_run >= 0; wish.dry_run--) {
         memset(&repair_said, 0, sizeof repair_said);
         CHECK_IS(deltafs_repair(copy, &wish, repair_note, NULL), DELTAFS_OK);
