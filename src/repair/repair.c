@@ -323,7 +323,7 @@ static void repair_remark_loss(struct repair *r, uint64_t first)
     uint64_t n = m->epoch_count - first, label = m->epoch[first].label;
 
     if (first < m->compacted)
-        repair_remark(r, "%s: restore a copy; or remove it, and compact the source again", r->path);
+        repair_remark(r, "%s: restore a copy; or remove the directory, and compact the source again", r->path);
     else
         repair_remark(r,
                       "%s: epochs are incomplete from the one labelled %" PRIu64
