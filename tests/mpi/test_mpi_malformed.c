@@ -96,18 +96,17 @@ static void forge(const struct forgery *f, uint32_t round)
              group->comm);
 }
 
-/* A message in the short form that ends the round: with one record, or none where `key` is NULL, and bytes
- * beyond it. */
-static void forge_short(uint32_t to, const uint64_t *key, uint32_t beyond)
+/* A message in the short form that ends the round: with the records of `n` keys, at most two, and bytes beyond them. */
+static void forge_short(uint32_t to, const uint64_t *keys, uint32_t n, uint32_t beyond)
 {
-    uint8_t m[MESSAGE_HEADER + 2 * (8 + SHORT)] = {0};
-    uint32_t used = MESSAGE_HEADER + (key ? 8u + SHORT : 0) + beyond;
+    uint8_t m[MESSAGE_HEADER + 3 * (8 + SHORT)] = {0};
+    uint32_t used = MESSAGE_HEADER + n * (8u + SHORT) + beyond;
 
     put_u32(m + 8, used);
-    put_u32(m + 12, key != NULL);
+    put_u32(m + 12, n);
     put_u16(m + 16, MESSAGE_END);
-    if (key)
-        memcpy(m + MESSAGE_HEADER, key, 8);
+    for (uint32_t i = 0; i < n; i++)
+        memcpy(m + MESSAGE_HEADER + i * (8 + SHORT), &keys[i], 8);
     MPI_Send(m, (int)used, MPI_BYTE, (int)to, MPI_TAG_RECORDS + STAGE_NET, group->comm);
 }
 
@@ -176,22 +175,26 @@ static void take_part(const struct forgery *f)
     CHECK((uint32_t)group->rank == relay || stored == 1 || e.status == DELTAFS_ERR_MPI);
 }
 
-/* The relay gets a record of a rank, and so many bytes beyond it. */
+/* The relay gets a record of a rank, and so many bytes beyond it. Where ranks have several partitions, a record that is
+ * its own comes first. */
 static void stray(const struct plan *plan, uint32_t owner, uint32_t beyond, const char *says)
 {
+    const uint64_t keys[] = {keys_of[relay], keys_of[owner]};
+    uint32_t n = plan->partitions > RANKS ? 2 : 1;
     struct error e = {0};
 
-    check_about("route %s, a record of rank %u", plan_route_name(plan->router.kind), owner);
+    check_about("route %s, %u partitions, a record of rank %u", plan_route_name(plan->router.kind), plan->partitions,
+                owner);
     start = time(NULL);
     stored = 0;
     if ((uint32_t)group->rank != FORGER)
         open_shuffle(plan, SHORT);
     check_require();
     if ((uint32_t)group->rank == FORGER) {
-        forge_short(relay, &keys_of[owner], beyond);
+        forge_short(relay, keys + 2 - n, n, beyond);
         drain(relay);
         if (plan->router.kind == ROUTER_DIRECT) {
-            forge_short(1 - relay, NULL, 0);
+            forge_short(1 - relay, NULL, 0, 0);
             drain(1 - relay);
         }
     } else {
@@ -255,6 +258,8 @@ int main(int argc, char **argv)
     stray(&plan, 1 - relay, 0, "another rank owns");
     stray(&plan, FORGER, 0, "another rank owns");
     stray(&plan, relay, 3, "as many records as it says");
+    plan.partitions = 2 * RANKS;
+    stray(&plan, 1 - relay, 0, "another rank owns");
     topology_fini(&topology, 0);
     mpi_group_destroy(group);
     check_about("at the end");
