@@ -339,15 +339,15 @@ static void in_finish(struct shuffle *s, struct channel_in *in)
     in->bytes = NULL;
 }
 
-/* Whether `n` records, at most ROUTE_AT_ONCE, are of this rank's partitions. All are looked at where the writer relies
- * on it, which is where there are several, and where a function of the program's places them; else the first: to
- * hash every key again takes a tenth of a shuffle's time, and a rank that places records differently is found by its
- * first messages. */
+/* Whether `n` records, at most ROUTE_AT_ONCE, are of this rank's partitions. Of a rank with one, placed by hash, only
+ * the first is looked at: to hash every key again takes a tenth of a shuffle's time, and a rank that hashes differently
+ * is found by its first messages. Pivots and a function of the program's may differ in a few keys, and where a rank has
+ * several partitions, or none, its writer relies on this. */
 static int shuffle_owns(const struct shuffle *s, const uint8_t *keys, size_t stride, size_t n)
 {
     uint32_t partition[ROUTE_AT_ONCE], others = 0;
 
-    n = s->own_count == 1 && !s->by.fn ? 1 : n;
+    n = s->own_count == 1 && !s->by.fn && !s->by.pivots ? 1 : n;
     shuffle_find(s, keys, stride, n, partition);
     for (size_t i = 0; i < n; i++)
         others |= partition[i] - s->own_first >= s->own_count;
