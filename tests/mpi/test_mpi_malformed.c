@@ -175,20 +175,25 @@ static void take_part(const struct forgery *f)
     CHECK((uint32_t)group->rank == relay || stored == 1 || e.status == DELTAFS_ERR_MPI);
 }
 
-/* The relay gets a record of a rank, and so many bytes beyond it. Where ranks have several partitions, a record that is
- * its own comes first. */
-static void stray(const struct plan *plan, uint32_t owner, uint32_t beyond, const char *says)
+/* The relay gets a record of a rank, and so many bytes beyond it. Where it must look at all records, one of its own
+ * comes first: if ranks have several partitions, or if records are placed not by their hash but `by` their keys, from 0
+ * on. */
+static void stray(const struct plan *plan, const struct partitioner *by, uint32_t owner, uint32_t beyond,
+                  const char *says)
 {
-    const uint64_t keys[] = {keys_of[relay], keys_of[owner]};
-    uint32_t n = plan->partitions > RANKS ? 2 : 1;
+    const uint64_t keys[] = {by ? relay : keys_of[relay], by ? owner : keys_of[owner]};
+    const char *placed = !by ? "hash" : by->pivots ? "pivots" : "a function";
+    uint32_t n = by || plan->partitions > RANKS ? 2 : 1;
     struct error e = {0};
 
-    check_about("route %s, %u partitions, a record of rank %u", plan_route_name(plan->router.kind), plan->partitions,
-                owner);
+    check_about("route %s, %u partitions by %s, a record of rank %u", plan_route_name(plan->router.kind),
+                plan->partitions, placed, owner);
     start = time(NULL);
     stored = 0;
     if ((uint32_t)group->rank != FORGER)
         open_shuffle(plan, SHORT);
+    if (shuffle && by)
+        shuffle_place(shuffle, by);
     check_require();
     if ((uint32_t)group->rank == FORGER) {
         forge_short(relay, keys + 2 - n, n, beyond);
@@ -210,6 +215,12 @@ static void stray(const struct plan *plan, uint32_t owner, uint32_t beyond, cons
     check_require();
 }
 
+static uint32_t key_is_partition(uint64_t key, uint32_t partitions, void *arg)
+{
+    (void)arg;
+    return (uint32_t)(key % partitions);
+}
+
 static void no_wait(void *arg)
 {
     (void)arg;
@@ -217,6 +228,9 @@ static void no_wait(void *arg)
 
 int main(int argc, char **argv)
 {
+    const uint64_t pivots[RANKS - 1] = {1, 2};
+    const struct partitioner by_pivots = {.partitions = RANKS, .pivots = pivots};
+    const struct partitioner by_function = {.partitions = RANKS, .fn = key_is_partition};
     struct error e;
 
     check_begin(&argc, &argv, MPI_THREAD_SINGLE);
@@ -253,13 +267,15 @@ int main(int argc, char **argv)
     MPI_Barrier(group->comm);
     shuffle_destroy(shuffle);
     shuffle = NULL;
-    stray(&plan, FORGER, 0, "should not have come here");
+    stray(&plan, NULL, FORGER, 0, "should not have come here");
     plan.router = router_make(ROUTER_DIRECT, &topology.layout, 1);
-    stray(&plan, 1 - relay, 0, "another rank owns");
-    stray(&plan, FORGER, 0, "another rank owns");
-    stray(&plan, relay, 3, "as many records as it says");
+    stray(&plan, NULL, 1 - relay, 0, "another rank owns");
+    stray(&plan, NULL, FORGER, 0, "another rank owns");
+    stray(&plan, NULL, relay, 3, "as many records as it says");
+    stray(&plan, &by_pivots, 1 - relay, 0, "another rank owns");
+    stray(&plan, &by_function, 1 - relay, 0, "another rank owns");
     plan.partitions = 2 * RANKS;
-    stray(&plan, 1 - relay, 0, "another rank owns");
+    stray(&plan, NULL, 1 - relay, 0, "another rank owns");
     topology_fini(&topology, 0);
     mpi_group_destroy(group);
     check_about("at the end");

@@ -342,7 +342,7 @@ static void in_finish(struct shuffle *s, struct channel_in *in)
 /* Whether `n` records, at most ROUTE_AT_ONCE, are of this rank's partitions. Of a rank with one, placed by hash, only
  * the first is looked at: to hash every key again takes a tenth of a shuffle's time, and a rank that hashes differently
  * is found by its first messages. Pivots and a function of the program's may differ in a few keys, and where a rank has
- * several partitions, or none, its writer relies on this. */
+ * several partitions its writer relies on this. */
 static int shuffle_owns(const struct shuffle *s, const uint8_t *keys, size_t stride, size_t n)
 {
     uint32_t partition[ROUTE_AT_ONCE], others = 0;
