@@ -18,8 +18,8 @@ const char *plan_route_name(enum router_kind kind);
 struct plan_options {
     enum router_kind kind;
     uint64_t memory;     /* bytes that a rank may use for all this */
-    uint64_t message;    /* bytes of a message between nodes, at most; 0: 32 KiB, and up to 256 KiB where nothing else
-                          * gets less memory for it. Tests and the benchmark set it. */
+    uint64_t message;    /* bytes of a message between nodes, at most; 0: 32 KiB, and up to 512 KiB where nothing else
+                          * but the number of buffers gets less for it. Tests and the benchmark set it. */
     uint32_t partitions; /* of the directory */
 };
 
