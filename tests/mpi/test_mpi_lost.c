@@ -8,7 +8,7 @@
  *     append    an epoch that both append to; rank 1
  *     wait      the same, but rank 1 appends nothing: while it waits for the other at the epoch's end it serves it
  *     close     the close; rank 1
- *     wind-up   the close; rank 0, which has credits to give back
+ *     wind-up   the close; rank 0, which has credits to give back if a channel has four buffers (memory=64M)
  *
  * The other rank then waits for it for ever, as only a new job can help: the one that failed ends both, with exit code
  * LOST_WELL. If nothing fails, as COUNT is too high, the exit code is 0. */

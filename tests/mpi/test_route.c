@@ -488,6 +488,9 @@ static void check_longer(const struct layout *l, enum router_kind kind, uint64_t
         return;
     CHECK(p.router.kind == one.router.kind && p.router.pairs == one.router.pairs);
     CHECK(p.chunk == one.chunk && (p.buffers == one.buffers || p.buffers == PLAN_BUFFERS_MIN));
+    next = p;
+    next.buffers = one.buffers;
+    CHECK(p.buffers == one.buffers || (p.message > one.message && plan_most_bytes(&next) > most));
     CHECK(p.message == one.message || (p.message > one.message && plan_most_bytes(&p) <= most));
     next = p;
     next.message *= 2;
@@ -500,8 +503,9 @@ static void check_longer(const struct layout *l, enum router_kind kind, uint64_t
 
 static void test_plans_longer(void **state)
 {
-    static const uint32_t sizes[][3] = {{8, 4, 524288},  {16, 4, 131072},     {8, 2, 262144},        {2, 1, 524288},
-                                        {64, 32, 32768}, {131072, 32, 16384}, {1048576, 128, 16384}, {1, 1, 524288}};
+    static const uint32_t sizes[][4] = {{8, 4, 524288, 2},        {16, 4, 131072, 2}, {8, 2, 262144, 2},
+                                        {2, 1, 524288, 4},        {64, 32, 32768, 2}, {131072, 32, 16384, 2},
+                                        {1048576, 128, 16384, 2}, {1, 1, 524288, 4}};
     struct plan_options wanted = {.kind = ROUTER_AUTO, .memory = 128 << 20};
     struct layout l;
     struct plan p;
@@ -516,6 +520,7 @@ static void test_plans_longer(void **state)
         wanted.partitions = sizes[i][0];
         assert_int_equal(plan_make(&p, &l, &wanted, &e), DELTAFS_OK);
         CHECK_IS(p.message, sizes[i][2]);
+        CHECK_IS(p.buffers, sizes[i][3]);
         CHECK(plan_most_bytes(&p) <= GOOD);
     }
 }
