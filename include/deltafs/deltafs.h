@@ -20,7 +20,8 @@
  *  4. Only one thread at a time may use a handle. Different handles are independent. No function is safe in a signal
  *     handler. The library starts no process, prints nothing and never exits. It starts threads of its own for a handle
  *     (see the options threads and read_threads); they end when the handle is closed. They do not call MPI, so every
- *     MPI thread level is enough (the option progress=thread is the exception: see deltafs_mpi.h).
+ *     MPI thread level is enough (two exceptions, which deltafs_mpi.h has: the option progress=thread, and namespaces
+ *     that ranks share).
  *  5. On a handle of deltafs_mpi_create or deltafs_mpi_reopen, deltafs_epoch_end, deltafs_epoch_wait, deltafs_close and
  *     deltafs_attribute_set (deltafs_query.h) are collective: all ranks call them and get the same status. All other
  *     functions are local.

@@ -5,9 +5,10 @@
  * the rank that owns the partition of its key. It uses a communicator of its own for that.
  *
  * Every MPI thread level is enough. The library calls MPI only inside its functions, in the thread that called them. So
- * MPI's rules for the thread level are also valid for calls of DeltaFS. The option progress=thread is the exception: it
- * needs MPI_THREAD_MULTIPLE, and a thread of the library calls MPI to take records of other ranks while the program
- * computes. deltafs(7) has more rules for MPI programs.
+ * MPI's rules for the thread level are also valid for calls of DeltaFS. There are two exceptions. The option
+ * progress=thread needs MPI_THREAD_MULTIPLE, and a thread of the library calls MPI to take records of other ranks while
+ * the program computes. With that level, a thread also calls MPI for a namespace that ranks share. deltafs(7) has more
+ * rules for MPI programs.
  *
  * The library is built for one MPI. In a program that was compiled with another MPI, every function that takes a handle
  * of MPI returns DELTAFS_ERR_MPI. (MPICH and the MPIs that are made from it count as one, and so do those of Open MPI.)

@@ -60,7 +60,8 @@ static const struct option_row rows[OPTION_COUNT] = {
                       .high = UINT64_C(1) << 31},
     [OPTION_MEMORY] = {.info = {"memory", "bytes, 8M or more, or auto", "auto",
                                 "bytes that a process may use for buffers and memtables; auto: 64M without MPI, "
-                                "else 3% of the node's memory, divided by the job's ranks on it, 16M to 1G"},
+                                "else 3% of the node's memory, divided by the job's ranks on it, 16M to 1G; "
+                                "for a file of MPI-IO 16M of buffers"},
                        .low = 8 << 20,
                        .high = UINT64_C(1) << 42,
                        .automatic = "auto"},

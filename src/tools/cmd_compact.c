@@ -182,8 +182,8 @@ static const struct command_option options[] = {
     {0}};
 
 static const char *const refused[] = {
-    "commit",      "epoch",      "extents",  "hdf5",  "index",  "key",  "keys",  "layout",     "old_label", "padding",
-    "partitioner", "partitions", "progress", "route", "schema", "skip", "stats", "value_size", NULL};
+    "commit",  "epoch",       "extents",    "hdf5",     "index", "index_by", "key",  "keys",  "layout",     "old_label",
+    "padding", "partitioner", "partitions", "progress", "route", "schema",   "skip", "stats", "value_size", NULL};
 
 const struct command cmd_compact = {
     .name = "compact",

@@ -89,6 +89,9 @@ expect 3 "$deltafs_mpi" compact "$work/lines" -o "$work/none"
 expect 3 "$deltafs_mpi" compact "$work/d" -o "$work/missing/none"
 expect 2 "$deltafs_mpi" compact "$work/d"
 says "-o NEW is missing"
+# An index by value would not be written.
+expect 2 "$deltafs_mpi" compact "$work/d" -o "$work/none" --index_by 'x:x'
+says "unknown option '--index_by'"
 [ ! -e "$work/none" ] && [ -z "$(ls -A "$work" | grep deltafs-compact)" ] || fail "something is left: $(ls -A "$work")"
 
 # Damage of the source.
