@@ -20,16 +20,18 @@
 
 enum { RANKS = 3, FORGER = 2, MESSAGE = 1024, CHUNK = 512, VALUE = 4000, SHORT = 8, DEADLINE = 20 };
 
-/* An item that cannot be right, with `size` bytes. */
+/* An item that cannot be right, with `size` bytes; or the first piece of a value for the relay itself, and a second one
+ * that says that the value has `second` bytes. */
 struct forgery {
     uint32_t value_size, offset, size;
     const char *says; /* at the relay */
+    uint32_t second;
 };
 
 static const struct forgery forgeries[] = {
-    {8, 8, 0, "cannot be right"},   {8, 0, 0, "cannot be right"},   {8, 9, 1, "cannot be right"},
-    {8, 4, 8, "cannot be right"},   {8, 0, 700, "cannot be right"}, {2u << 20, 0, 8, "cannot be right"},
-    {1000, 0, 100, "amid a value"},
+    {8, 8, 0, "cannot be right", 0},   {8, 0, 0, "cannot be right", 0},       {8, 9, 1, "cannot be right", 0},
+    {8, 4, 8, "cannot be right", 0},   {8, 0, 700, "cannot be right", 0},     {2u << 20, 0, 8, "cannot be right", 0},
+    {1000, 0, 100, "amid a value", 0}, {150, 0, 100, "does not follow", 600},
 };
 #define FORGERIES ((uint32_t)(sizeof forgeries / sizeof forgeries[0]))
 
@@ -79,21 +81,30 @@ static void choose_keys(void)
 
 /* ---- The forger ---- */
 
+/* An item that says it has `size` bytes of a value, and has `n`. Returns how many bytes it takes. */
+static uint32_t forge_item(uint8_t *to, const uint64_t *key, uint32_t value_size, uint32_t offset, uint32_t size,
+                           uint32_t n)
+{
+    memcpy(to, key, 8);
+    put_u32(to + 8, value_size);
+    put_u32(to + 12, offset);
+    put_u32(to + 16, size);
+    return ITEM_HEADER + n;
+}
+
 static void forge(const struct forgery *f, uint32_t round)
 {
     uint8_t m[MESSAGE] = {0};
-    uint32_t n = f->size < MESSAGE / 2 ? f->size : MESSAGE / 2;
+    uint32_t n = f->size < MESSAGE / 2 ? f->size : MESSAGE / 2, used = MESSAGE_HEADER;
 
+    used += forge_item(m + used, &keys_of[f->second > 0 ? relay : 1 - relay], f->value_size, f->offset, f->size, n);
+    if (f->second > 0)
+        used += forge_item(m + used, &keys_of[relay], f->second, n, f->second - n, f->second - n);
     put_u32(m, round);
-    put_u32(m + 8, MESSAGE_HEADER + ITEM_HEADER + n);
-    put_u32(m + 12, f->offset + f->size == f->value_size);
+    put_u32(m + 8, used);
+    put_u32(m + 12, f->offset + f->size == f->value_size || f->second > 0);
     put_u16(m + 16, MESSAGE_END);
-    memcpy(m + MESSAGE_HEADER, &keys_of[1 - relay], 8);
-    put_u32(m + MESSAGE_HEADER + 8, f->value_size);
-    put_u32(m + MESSAGE_HEADER + 12, f->offset);
-    put_u32(m + MESSAGE_HEADER + 16, f->size);
-    MPI_Send(m, (int)(MESSAGE_HEADER + ITEM_HEADER + n), MPI_BYTE, (int)relay, MPI_TAG_RECORDS + STAGE_NET,
-             group->comm);
+    MPI_Send(m, (int)used, MPI_BYTE, (int)relay, MPI_TAG_RECORDS + STAGE_NET, group->comm);
 }
 
 /* A message in the short form that ends the round: with the records of `n` keys, at most two, and bytes beyond them. */

@@ -197,6 +197,8 @@ static int shuffle_store_piece(struct shuffle *s, uint32_t holder, struct piece 
         return shuffle_store(s, 1, (uint8_t *)&p->key, 0, p->bytes, 0, p->size) == 1;
     if (s->value_holder == 0 && p->offset == 0) {
         s->value = malloc(p->value_size);
+        s->value_key = p->key;
+        s->value_size = p->value_size;
         s->value_got = 0;
         s->value_holder = holder;
         if (!s->value)
@@ -205,6 +207,8 @@ static int shuffle_store_piece(struct shuffle *s, uint32_t holder, struct piece 
     s->why = STALL_STORAGE;
     if (s->value_holder != holder)
         return s->value_holder == 0 ? -1 : 0;
+    if (p->value_size != s->value_size || p->key != s->value_key)
+        return -1;
     if (p->moved == 0) {
         if (p->offset != s->value_got)
             return -1;

@@ -34,7 +34,8 @@ struct shuffle {
     uint32_t end_stage, end_next; /* where the next mark goes */
     /* A long value on its way to this rank's storage: */
     uint8_t *value;
-    size_t value_got;
+    uint64_t value_key;
+    size_t value_size, value_got;
     uint32_t value_holder;
     struct shuffle_stat stat;
     enum shuffle_stall why; /* what the last channel that was full lacks */
