@@ -78,7 +78,13 @@ int client_cached_pause(unsigned *waited)
 /* 1: refreshed, and may be seen late all the same. */
 static int file_refresh(struct io_file *f)
 {
-    return f->io->ops->refresh ? f->io->ops->refresh(f->io->ctx, f->fd) : 0;
+    int fd;
+
+    if (!f->io->ops->refresh || io_begin(f, &fd, error_ignored()) != DELTAFS_OK)
+        return 0;
+    int rc = f->io->ops->refresh(f->io->ctx, fd);
+    io_end(f, fd, DELTAFS_OK, error_ignored());
+    return rc;
 }
 
 int io_file_open_name(struct io *io, const char *path, int flags, struct io_file *out, struct error *e)

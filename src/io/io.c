@@ -427,14 +427,13 @@ static int io_open_released(struct io_file *f, int *fd, struct error *e)
     return *fd == -EMLINK ? io_refuse_names(f->path, e) : io_done(*fd, "open", f->path, e);
 }
 
-/* The descriptor for one call, which io_end takes back. */
-static int io_begin(struct io_file *f, int *fd, struct error *e)
+int io_begin(struct io_file *f, int *fd, struct error *e)
 {
     *fd = f->fd;
     return f->is_released ? io_open_released(f, fd, e) : DELTAFS_OK;
 }
 
-static int io_end(struct io_file *f, int fd, int status, struct error *e)
+int io_end(struct io_file *f, int fd, int status, struct error *e)
 {
     int rc = f->is_released ? f->io->ops->close(f->io->ctx, fd) : 0;
 

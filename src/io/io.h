@@ -114,6 +114,9 @@ void io_file_use_direct(struct io_file *f);
  * failed write-back of cached bytes to descriptors that are open; once all are closed, it may forget the failure, and
  * then no later sync reports it. */
 int io_file_release(struct io_file *f, int is_synced, struct error *e);
+/* The descriptor for one operation on a file, released or not; io_end takes it back. */
+int io_begin(struct io_file *f, int *fd, struct error *e);
+int io_end(struct io_file *f, int fd, int status, struct error *e);
 /* Close and unset; an unset file is fine. Returns the first error. */
 int io_file_close(struct io_file *f, struct error *e);
 /* Close after steps that ended with `status` and *e. Returns the first error. */

@@ -1,6 +1,8 @@
 /* A file system that shows late what another host has written (GlusterFS, where this was found, and NFS): a host that
  * has read a file knows its new size, and still has what stood there before, or nothing, instead of its new bytes. What
  * a reader takes for damage is looked at again. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include "unit_help.h"
@@ -16,7 +18,7 @@ static const char *cached_name; /* files that are seen late have it in their nam
 static ssize_t cached_do(struct fake_call *c)
 {
     if (c->op == FAKE_REFRESH)
-        return unit_cached_refresh();
+        return fcntl(c->fd, F_GETFD) < 0 ? -EBADF : unit_cached_refresh();
     ssize_t rc = fake_do(c);
     if (unit_cached.left == 0 || (c->op != FAKE_READ && c->op != FAKE_ATTRIBUTES) || !strstr(c->path, cached_name))
         return rc;
@@ -34,11 +36,16 @@ static void value_of(uint64_t key, uint64_t epoch, uint8_t value[40])
         value[i] = (uint8_t)(key * 31 + epoch * 7 + i * i);
 }
 
+static deltafs_options *cached_options(const char *place)
+{
+    return unit_options("layout", place, "value_size", "40", "memory", "16M", NULL);
+}
+
 /* Three epochs, of which the directory is closed or not (as one whose writer still goes on). */
-static deltafs_dir *cached_write(const char *path, const char *place)
+static deltafs_dir *cached_write(const char *path, deltafs_options *o)
 {
     uint8_t value[40];
-    deltafs_dir *d = unit_create(path, unit_options("layout", place, "value_size", "40", "memory", "16M", NULL));
+    deltafs_dir *d = unit_create(path, o);
 
     for (uint64_t epoch = 0; epoch < 3; epoch++) {
         for (uint64_t key = 0; key < KEYS; key++) {
@@ -151,7 +158,7 @@ static void test_directory(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *path = unit_path("%s", cases[i].place);
-        deltafs_dir *d = cached_write(path, cases[i].place);
+        deltafs_dir *d = cached_write(path, cached_options(cases[i].place));
         cached_read(path, cases[i].data);
         CHECK_IS(deltafs_close(d), DELTAFS_OK);
         cached_read(path, cases[i].data);
@@ -168,12 +175,38 @@ static void test_directory(void **state)
     }
 }
 
+/* Of more partitions than a reader keeps open, each read opens its file again. */
+static void test_many_partitions(void **state)
+{
+    const char *path = unit_path("many");
+    const struct deltafs_record *record;
+    deltafs_iter *iter;
+    uint64_t n = 0;
+
+    (void)state;
+    deltafs_dir *d = cached_write(path, unit_options("partitions", "40", "value_size", "40", "memory", "16M", NULL));
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    d = unit_open(path);
+    CHECK_CALL(d, deltafs_iter_open(d, 0, UINT64_MAX, NULL, &iter), DELTAFS_OK);
+    cached_begin(".data", 3);
+    for (;;) {
+        CHECK_CALL(d, deltafs_iter_next(iter, &record), DELTAFS_OK);
+        if (!record)
+            break;
+        cached_count(record, &n);
+    }
+    CHECK_IS(n, 3 * KEYS);
+    CHECK_IS(unit_cached.left, 0);
+    CHECK_IS(deltafs_iter_close(iter), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
 /* Nothing is waited for in a directory that is sound, closed or not. */
 static void test_sound(void **state)
 {
     const struct deltafs_repair_options wish = {.struct_size = sizeof wish, .dry_run = 1};
     const char *path = unit_path("sound");
-    deltafs_dir *d = cached_write(path, "partitioned");
+    deltafs_dir *d = cached_write(path, cached_options("partitioned"));
 
     (void)state;
     cached_begin("", 0);
@@ -194,7 +227,8 @@ static void test_sound(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_directory), cmocka_unit_test(test_sound)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_directory), cmocka_unit_test(test_many_partitions),
+                                       cmocka_unit_test(test_sound)};
     static struct fake_io fake;
 
     unit_cached.is_client_cached = 1;
