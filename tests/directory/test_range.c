@@ -5,6 +5,7 @@
 #include <math.h>
 #include <deltafs/deltafs_query.h>
 #include "base/number.h"
+#include "directory/format/directory_format.h"
 #include "directory/format/manifest.h"
 #include "directory/write/pivots.h"
 #include "io/io.h"
@@ -382,6 +383,25 @@ static void test_balance(void **state)
     }
 }
 
+/* A job may have died before the first commit, and before all logs were there. */
+static void test_balance_of_nothing(void **state)
+{
+    const char *path = unit_path("nothing");
+    deltafs_dir *d = unit_create(path, unit_options("partitioner", "range", "partitions", "16", NULL));
+    char log[PATH_ROOM];
+    double none = -1;
+
+    (void)state;
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    io_path_in(log, path, LOG_NAME_INDEX, 5, 5);
+    unit_remove(log);
+    d = unit_open(path);
+    CHECK_CALL(d, deltafs_balance(d, &none), DELTAFS_OK);
+    CHECK(none == -1);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    unit_remove(path);
+}
+
 /* Keys that are others in each epoch, of values of any size: pivots of the epoch before would be of no use. */
 static void test_drift(void **state)
 {
@@ -625,11 +645,14 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_partition), cmocka_unit_test(test_sample),      cmocka_unit_test(test_pack_memory),
-        cmocka_unit_test(test_narrow),    cmocka_unit_test(test_choose),      cmocka_unit_test(test_random),
-        cmocka_unit_test(test_balance),   cmocka_unit_test(test_drift),       cmocka_unit_test(test_reads),
-        cmocka_unit_test(test_damaged),   cmocka_unit_test(test_uncommitted), cmocka_unit_test(test_lost),
-        cmocka_unit_test(test_refused),   cmocka_unit_test(test_select),
+        cmocka_unit_test(test_partition),   cmocka_unit_test(test_sample),
+        cmocka_unit_test(test_pack_memory), cmocka_unit_test(test_narrow),
+        cmocka_unit_test(test_choose),      cmocka_unit_test(test_random),
+        cmocka_unit_test(test_balance),     cmocka_unit_test(test_balance_of_nothing),
+        cmocka_unit_test(test_drift),       cmocka_unit_test(test_reads),
+        cmocka_unit_test(test_damaged),     cmocka_unit_test(test_uncommitted),
+        cmocka_unit_test(test_lost),        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_select),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? 0 : 1;

@@ -32,7 +32,8 @@ int deltafs_balance(deltafs_dir *dir, double *balance)
         return status;
     const struct manifest *m = &r->manifest;
     memset(balance, 0, m->epoch_count * sizeof *balance);
-    for (uint32_t i = 0; i < m->partitions && status == DELTAFS_OK; i++)
+    /* Without epochs, logs may be missing. */
+    for (uint32_t i = 0; m->epoch_count > 0 && i < m->partitions && status == DELTAFS_OK; i++)
         status = balance_add(r, i, balance, e);
     double compacted = 0;
     for (uint32_t i = 0; i < m->compacted; i++)
