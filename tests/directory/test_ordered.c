@@ -1,4 +1,5 @@
 /* Ordered scans: ranges of keys against a sorted list of all records, what they read, and damage. */
+#include <malloc.h>
 #include "directory/format/directory_format.h"
 #include "io/io.h"
 #include "unit_help.h"
@@ -218,6 +219,49 @@ static void test_little_memory(void **state)
     model_fini(&m);
 }
 
+/* A few values are far longer than all others, some of them with one key: a portion ends early there. What is held
+ * meanwhile is bounded by what is gathered at once, and by the option memory, not by the average size. */
+static void test_uneven_sizes(void **state)
+{
+    enum { LONG = 60, SAME = 30, SHORT = 60000 };
+    const struct deltafs_record *record;
+    struct model m = {0};
+    const char *path = unit_path("uneven");
+    deltafs_options *o = unit_options("memory", "8M", NULL);
+    deltafs_dir *d = unit_create(path, unit_options("partitions", "2", "value_size", "any", NULL));
+    deltafs_iter *iter;
+    size_t most = 0;
+
+    (void)state;
+    for (uint32_t i = 0; i < LONG; i++)
+        CHECK_CALL(d, model_append(&m, d, i < SAME ? 7 : i, 1 << 20), DELTAFS_OK);
+    for (uint32_t i = 0; i < SHORT; i++)
+        CHECK_CALL(d, model_append(&m, d, LONG + i, 8), DELTAFS_OK);
+    model_end_epoch(&m, d, 1);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    sort_model(&m);
+    CHECK_IS(deltafs_open(path, o, &d), DELTAFS_OK);
+    CHECK_IS(check_scan(query_of(&m, 0, UINT64_MAX), d), LONG + SHORT);
+    check_iter(query_of(&m, 0, UINT64_MAX), d);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+
+    const struct mallinfo2 before = mallinfo2();
+    CHECK_IS(deltafs_open(path, o, &d), DELTAFS_OK);
+    CHECK_CALL(d, deltafs_iter_open(d, 0, UINT64_MAX, NULL, &iter), DELTAFS_OK);
+    do {
+        const struct mallinfo2 now = mallinfo2();
+        size_t held = now.uordblks + now.hblkhd - before.uordblks - before.hblkhd;
+        most = held > most ? held : most;
+        CHECK_CALL(d, deltafs_iter_next(iter, &record), DELTAFS_OK);
+    } while (record && record->key < LONG);
+    CHECK(most < (size_t)64 << 20);
+    CHECK_IS(deltafs_iter_close(iter), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    deltafs_options_destroy(o);
+    unit_remove(path);
+    model_fini(&m);
+}
+
 /* ---- Keys of bytes ---- */
 
 static int compare_names(const void *a, const void *b)
@@ -248,6 +292,13 @@ static int next_name(const struct deltafs_record *got, void *arg)
 }
 
 /* More records than fit into the memory, also of one key: the epochs are read several times. */
+static int count_record(const struct deltafs_record *record, void *arg)
+{
+    (void)record;
+    ++*(int *)arg;
+    return 0;
+}
+
 static void test_names(void **state)
 {
     enum { NAMES = 3000, RECORDS = 90000 };
@@ -298,6 +349,19 @@ static void test_names(void **state)
     CHECK_CALL(d, deltafs_iter_open_bytes(d, names, 256, NULL, 0, NULL, &iter), DELTAFS_ERR_INVALID);
     CHECK_CALL(d, deltafs_iter_open_bytes(d, names, 0, NULL, 0, NULL, &iter), DELTAFS_ERR_INVALID);
     CHECK_CALL(d, deltafs_scan_range_bytes(d, NULL, 0, names, 256, NULL, next_name, &n, &stopped), DELTAFS_ERR_INVALID);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+
+    /* One damaged block is met in each pass, and is one damage. */
+    char log[PATH_ROOM];
+    size_t size;
+    io_path_in(log, path, LOG_NAME_DATA, 1, 1);
+    uint8_t *bytes = unit_load(log, &size);
+    unit_poke(log, 3000, (uint8_t)~bytes[3000]);
+    free(bytes);
+    int count = 0;
+    CHECK_IS(deltafs_open(path, o, &d), DELTAFS_OK);
+    CHECK_CALL(d, deltafs_scan_range_bytes(d, NULL, 0, NULL, 0, NULL, count_record, &count, NULL), DELTAFS_ERR_DAMAGED);
+    CHECK(count > (int)m.count / 2 && !strstr(deltafs_errmsg(d), "more damage"));
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
     deltafs_options_destroy(o);
     model_fini(&m);
@@ -495,9 +559,9 @@ static void test_calls(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random),      cmocka_unit_test(test_one_giant_key), cmocka_unit_test(test_little_memory),
-        cmocka_unit_test(test_reads),       cmocka_unit_test(test_damage),        cmocka_unit_test(test_calls),
-        cmocka_unit_test(test_into_arrays), cmocka_unit_test(test_names),
+        cmocka_unit_test(test_random),       cmocka_unit_test(test_one_giant_key), cmocka_unit_test(test_little_memory),
+        cmocka_unit_test(test_uneven_sizes), cmocka_unit_test(test_reads),         cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_calls),        cmocka_unit_test(test_into_arrays),   cmocka_unit_test(test_names),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

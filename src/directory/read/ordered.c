@@ -7,8 +7,9 @@
 #include "directory/read/ordered.h"
 #include "directory/serial.h"
 
-#define PORTION_MIN 64u                /* records */
+#define PORTION_MIN ((size_t)16 << 10) /* bytes */
 #define AHEAD_MIN   ((size_t)16 << 10) /* bytes */
+#define STREAM_FULL 1                  /* no status is above 0 */
 
 struct stream {
     struct scan scan;
@@ -17,6 +18,10 @@ struct stream {
     struct buffer values;  /* theirs, one after the other */
     size_t count, at;
     size_t used, value_at; /* bytes of values */
+    size_t room;           /* bytes that the portion may have */
+    size_t most;           /* records of the next portion, after one that was too large; 0: by their average size */
+    uint64_t last_key;     /* of the record taken last; */
+    size_t of_last, again; /* the records taken of this key, and how many of them the scan hands out again */
     struct error *error;   /* of stream_take */
 };
 
@@ -31,6 +36,12 @@ static int stream_take(const struct deltafs_record *record, void *arg)
 {
     struct stream *s = arg;
     size_t n = s->count + 1;
+
+    if (s->again > 0 && record->key == s->last_key) {
+        s->again--;
+        return 0;
+    }
+    s->again = 0;
     int status = buffer_reserve(&s->records, n * sizeof *record, "records", s->error);
 
     if (status == DELTAFS_OK)
@@ -40,15 +51,40 @@ static int stream_take(const struct deltafs_record *record, void *arg)
     ((struct deltafs_record *)(void *)s->records.bytes)[s->count++] = *record;
     memcpy(s->values.bytes + s->used, record->value, record->size);
     s->used += record->size;
-    return 0;
+    s->of_last = s->of_last > 0 && record->key == s->last_key ? s->of_last + 1 : 1;
+    s->last_key = record->key;
+    return s->used + n * sizeof *record > s->room ? STREAM_FULL : 0;
 }
 
-/* Hand out the next portion. */
+/* How many records of average size have so many bytes. */
+static size_t stream_records(const struct stream *s, size_t bytes)
+{
+    size_t n = bytes / (size_t)(scan_record_size(&s->scan) + sizeof(struct deltafs_record));
+
+    return n > 0 ? n : 1;
+}
+
+/* Take the next portion. Where values are much longer than their average, it ends early, and the scan begins again at
+ * the key where it stands, with shorter portions. */
 static int stream_portion(struct stream *s, size_t share, struct error *e)
 {
-    size_t most = share / (size_t)(scan_record_size(&s->scan) + sizeof(struct deltafs_record));
+    size_t bytes = share < PORTION_MIN ? PORTION_MIN : share, most = stream_records(s, bytes);
+    int is_short = s->most > 0 && s->most < most;
 
-    return scan_give_portion(&s->scan, most < PORTION_MIN ? PORTION_MIN : most, e);
+    s->room = 2 * bytes;
+    int status = scan_give_portion(&s->scan, is_short ? s->most : most, e);
+    if (s->to.stopped == STREAM_FULL) {
+        size_t ahead = s->scan.index_window.ahead;
+        scan_begin(&s->scan, s->scan.segment, s->last_key, s->scan.high);
+        s->scan.index_window.ahead = ahead;
+        s->again = s->of_last;
+        s->most = (s->count + 1) / 2;
+        s->to.stopped = 0;
+        return DELTAFS_OK;
+    }
+    if (is_short && s->used < bytes / 2)
+        s->most *= 2;
+    return status;
 }
 
 /* Read the next portion that has records, if there is any. */
@@ -135,6 +171,7 @@ static int ordered_add(struct ordered *o, struct part_reader *p, const struct se
     s->end_epoch = o->epoch + 1;
     window_fini(&s->index_window);
     scan_begin(s, segment, o->low, o->high);
+    o->stream[o->streams].most = o->stream[o->streams].of_last = o->stream[o->streams].again = 0;
     o->streams += !scan_is_done(s);
     return DELTAFS_OK;
 }
@@ -273,7 +310,7 @@ static int ordered_each_alone(struct ordered *o, deltafs_record_fn fn, void *arg
     s->to = (struct scan_to){.fn = fn, .arg = arg};
     s->scan.to = &s->to;
     while (status == DELTAFS_OK && !scan_is_done(&s->scan))
-        status = stream_portion(s, ordered_share(o), e);
+        status = scan_give_portion(&s->scan, stream_records(s, ordered_share(o)), e);
     *stopped = s->to.stopped;
     return *stopped ? DELTAFS_OK : status;
 }

@@ -31,6 +31,7 @@ void damages_add(struct damages *d, const struct error *e)
 {
     if (d->count++ == 0)
         d->first = *e;
+    d->has_others |= strcmp(e->text, d->first.text) != 0;
     if (d->fn)
         d->fn(e->status, e->text, d->arg);
 }
@@ -40,7 +41,7 @@ int damages_status(const struct damages *d, struct error *e)
     if (d->count == 0)
         return DELTAFS_OK;
     return error_set(e, d->first.status, "%s%s", d->first.text,
-                     d->count > 1 ? "; there is more damage, which verify lists" : "");
+                     d->has_others ? "; there is more damage, which verify lists" : "");
 }
 
 /* An error of one leaf or record: DELTAFS_OK to go on behind it, or what ends the scan. */

@@ -10,6 +10,7 @@ struct damages {
     void *arg;
     uint64_t count;
     struct error first;
+    int has_others; /* with other texts: what is read again is met again */
 };
 void damages_add(struct damages *d, const struct error *e);
 /* The status at the end of a scan that went on behind them. */

@@ -181,10 +181,6 @@ static int scan_compacted(struct reader *r, struct part_reader *p, uint32_t firs
     }
     if (damages->count == before && again.count > 0)
         damages_add(damages, &again.first);
-    to->counts.records += pass.counts.records;
-    to->counts.bytes += pass.counts.bytes;
-    to->counts.blocks += pass.counts.blocks;
-    to->counts.leaves += pass.counts.leaves;
     buffer_fini(&s.records);
     buffer_fini(&s.bytes);
     return status;
