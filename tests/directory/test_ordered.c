@@ -262,6 +262,40 @@ static void test_uneven_sizes(void **state)
     model_fini(&m);
 }
 
+/* The same in many streams, which share little memory, so that portions end early all the time: also within one key,
+ * whose records are in several leaves. */
+static void test_uneven_streams(void **state)
+{
+    struct rng r = rng_init(337);
+
+    (void)state;
+    for (int run = 0; run < 2; run++) {
+        struct model m = {0};
+        const char *path = unit_path("streams");
+        deltafs_options *o = unit_options("memory", "8M", NULL);
+        deltafs_dir *d =
+            unit_create(path, unit_options("partitions", run ? "150" : "3", "value_size", "any", "memory", "8M", NULL));
+        for (uint64_t epoch = 0; epoch < 3; epoch++) {
+            for (uint32_t i = 0; i < 9000; i++) {
+                uint64_t key = i % 3 == 0 ? 500 : rng_below(&r, 6000);
+                uint64_t size = rng_below(&r, 20) == 0 ? rng_below(&r, 60000) : rng_below(&r, 50);
+                CHECK_CALL(d, model_append(&m, d, key, (uint32_t)size), DELTAFS_OK);
+            }
+            model_end_epoch(&m, d, epoch);
+        }
+        CHECK_IS(deltafs_close(d), DELTAFS_OK);
+        sort_model(&m);
+        CHECK_IS(deltafs_open(path, o, &d), DELTAFS_OK);
+        CHECK_IS(check_scan(query_of(&m, 0, UINT64_MAX), d), m.committed);
+        check_iter(query_of(&m, 0, UINT64_MAX), d);
+        check_iter(query_of(&m, 500, 500), d);
+        CHECK_IS(deltafs_close(d), DELTAFS_OK);
+        deltafs_options_destroy(o);
+        unit_remove(path);
+        model_fini(&m);
+    }
+}
+
 /* ---- Keys of bytes ---- */
 
 static int compare_names(const void *a, const void *b)
@@ -559,9 +593,11 @@ static void test_calls(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random),       cmocka_unit_test(test_one_giant_key), cmocka_unit_test(test_little_memory),
-        cmocka_unit_test(test_uneven_sizes), cmocka_unit_test(test_reads),         cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_calls),        cmocka_unit_test(test_into_arrays),   cmocka_unit_test(test_names),
+        cmocka_unit_test(test_random),         cmocka_unit_test(test_one_giant_key),
+        cmocka_unit_test(test_little_memory),  cmocka_unit_test(test_uneven_sizes),
+        cmocka_unit_test(test_uneven_streams), cmocka_unit_test(test_reads),
+        cmocka_unit_test(test_damage),         cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_into_arrays),    cmocka_unit_test(test_names),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
