@@ -374,7 +374,7 @@ DELTAFS_API int deltafs_scan_partition(deltafs_dir *dir, uint32_t partition, con
  * The call reads only the parts of the index and the blocks that have such keys: a narrow range is read quickly. A
  * whole directory is read faster by deltafs_scan, which needs no order. For each partition the call holds some records
  * in memory, together about half of the option memory (auto: of 64 MiB), plus up to 100 KB and one record for each
- * partition; where values are far longer than their average, up to 32 MiB more.
+ * partition; where values are far longer than their average, up to 48 MiB more.
  *
  * `stopped` and the errors are those of deltafs_scan. DELTAFS_ERR_MODE if keys are bytes. */
 DELTAFS_API int deltafs_scan_range(deltafs_dir *dir, uint64_t low, uint64_t high, const struct deltafs_range *epochs,

@@ -219,6 +219,15 @@ static void test_little_memory(void **state)
     model_fini(&m);
 }
 
+static uint64_t bytes_read(deltafs_dir *d, uint64_t *reads)
+{
+    struct deltafs_io_stat io = {.struct_size = sizeof io};
+
+    CHECK_CALL(d, deltafs_io_stat(d, &io), DELTAFS_OK);
+    *reads = io.reads;
+    return io.bytes_read;
+}
+
 /* A few values are far longer than all others, some of them with one key: a portion ends early there. What is held
  * meanwhile is bounded by what is gathered at once, and by the option memory, not by the average size. */
 static void test_uneven_sizes(void **state)
@@ -230,6 +239,7 @@ static void test_uneven_sizes(void **state)
     deltafs_options *o = unit_options("memory", "8M", NULL);
     deltafs_dir *d = unit_create(path, unit_options("partitions", "2", "value_size", "any", NULL));
     deltafs_iter *iter;
+    uint64_t reads;
     size_t most = 0;
 
     (void)state;
@@ -242,6 +252,7 @@ static void test_uneven_sizes(void **state)
     sort_model(&m);
     CHECK_IS(deltafs_open(path, o, &d), DELTAFS_OK);
     CHECK_IS(check_scan(query_of(&m, 0, UINT64_MAX), d), LONG + SHORT);
+    CHECK(bytes_read(d, &reads) < (uint64_t)3 * LONG << 20); /* each stream gathers too much once */
     check_iter(query_of(&m, 0, UINT64_MAX), d);
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
 
@@ -256,6 +267,31 @@ static void test_uneven_sizes(void **state)
     } while (record && record->key < LONG);
     CHECK(most < (size_t)64 << 20);
     CHECK_IS(deltafs_iter_close(iter), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    deltafs_options_destroy(o);
+    unit_remove(path);
+    model_fini(&m);
+}
+
+/* All values are longer than a stream's share of the memory: each is read once, also of keys that have many. */
+static void test_long_values(void **state)
+{
+    enum { RECORDS = 200, SIZE = 200000 };
+    struct model m = {0};
+    const char *path = unit_path("long");
+    deltafs_options *o = unit_options("memory", "8M", NULL);
+    deltafs_dir *d = unit_create(path, unit_options("partitions", "40", "value_size", "200000", NULL));
+    uint64_t reads;
+
+    (void)state;
+    for (uint32_t i = 0; i < RECORDS; i++)
+        CHECK_CALL(d, model_append(&m, d, i % 8 ? i : 7, SIZE), DELTAFS_OK);
+    model_end_epoch(&m, d, 1);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    sort_model(&m);
+    CHECK_IS(deltafs_open(path, o, &d), DELTAFS_OK);
+    CHECK_IS(check_scan(query_of(&m, 0, UINT64_MAX), d), RECORDS);
+    CHECK(bytes_read(d, &reads) < (uint64_t)RECORDS * SIZE * 11 / 10);
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
     deltafs_options_destroy(o);
     unit_remove(path);
@@ -325,7 +361,6 @@ static int next_name(const struct deltafs_record *got, void *arg)
     return 0;
 }
 
-/* More records than fit into the memory, also of one key: the epochs are read several times. */
 static int count_record(const struct deltafs_record *record, void *arg)
 {
     (void)record;
@@ -333,6 +368,7 @@ static int count_record(const struct deltafs_record *record, void *arg)
     return 0;
 }
 
+/* More records than fit into the memory, also of one key: the epochs are read several times. */
 static void test_names(void **state)
 {
     enum { NAMES = 3000, RECORDS = 90000 };
@@ -402,15 +438,6 @@ static void test_names(void **state)
 }
 
 /* ---- What is read ---- */
-
-static uint64_t bytes_read(deltafs_dir *d, uint64_t *reads)
-{
-    struct deltafs_io_stat io = {.struct_size = sizeof io};
-
-    CHECK_CALL(d, deltafs_io_stat(d, &io), DELTAFS_OK);
-    *reads = io.reads;
-    return io.bytes_read;
-}
 
 /* Of 100,000 records in 2 partitions: once they are open, a range of 50 keys takes from each a leaf or two, read at
  * once, and a block or two. */
@@ -593,11 +620,12 @@ static void test_calls(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random),         cmocka_unit_test(test_one_giant_key),
-        cmocka_unit_test(test_little_memory),  cmocka_unit_test(test_uneven_sizes),
-        cmocka_unit_test(test_uneven_streams), cmocka_unit_test(test_reads),
-        cmocka_unit_test(test_damage),         cmocka_unit_test(test_calls),
-        cmocka_unit_test(test_into_arrays),    cmocka_unit_test(test_names),
+        cmocka_unit_test(test_random),        cmocka_unit_test(test_one_giant_key),
+        cmocka_unit_test(test_little_memory), cmocka_unit_test(test_uneven_sizes),
+        cmocka_unit_test(test_long_values),   cmocka_unit_test(test_uneven_streams),
+        cmocka_unit_test(test_reads),         cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_calls),         cmocka_unit_test(test_into_arrays),
+        cmocka_unit_test(test_names),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -20,8 +20,6 @@ struct stream {
     size_t used, value_at; /* bytes of values */
     size_t room;           /* bytes that the portion may have */
     size_t most;           /* records of the next portion, after one that was too large; 0: by their average size */
-    uint64_t last_key;     /* of the record taken last; */
-    size_t of_last, again; /* the records taken of this key, and how many of them the scan hands out again */
     struct error *error;   /* of stream_take */
 };
 
@@ -37,11 +35,8 @@ static int stream_take(const struct deltafs_record *record, void *arg)
     struct stream *s = arg;
     size_t n = s->count + 1;
 
-    if (s->again > 0 && record->key == s->last_key) {
-        s->again--;
-        return 0;
-    }
-    s->again = 0;
+    if (s->count > 0 && s->used + record->size + n * sizeof *record > s->room)
+        return STREAM_FULL;
     int status = buffer_reserve(&s->records, n * sizeof *record, "records", s->error);
 
     if (status == DELTAFS_OK)
@@ -51,9 +46,7 @@ static int stream_take(const struct deltafs_record *record, void *arg)
     ((struct deltafs_record *)(void *)s->records.bytes)[s->count++] = *record;
     memcpy(s->values.bytes + s->used, record->value, record->size);
     s->used += record->size;
-    s->of_last = s->of_last > 0 && record->key == s->last_key ? s->of_last + 1 : 1;
-    s->last_key = record->key;
-    return s->used + n * sizeof *record > s->room ? STREAM_FULL : 0;
+    return 0;
 }
 
 /* How many records of average size have so many bytes. */
@@ -64,8 +57,8 @@ static size_t stream_records(const struct stream *s, size_t bytes)
     return n > 0 ? n : 1;
 }
 
-/* Take the next portion. Where values are much longer than their average, it ends early, and the scan begins again at
- * the key where it stands, with shorter portions. */
+/* Take the next portion. Where values are far longer than their average, it ends early, and the next ones have fewer
+ * records. */
 static int stream_portion(struct stream *s, size_t share, struct error *e)
 {
     size_t bytes = share < PORTION_MIN ? PORTION_MIN : share, most = stream_records(s, bytes);
@@ -74,13 +67,9 @@ static int stream_portion(struct stream *s, size_t share, struct error *e)
     s->room = 2 * bytes;
     int status = scan_give_portion(&s->scan, is_short ? s->most : most, e);
     if (s->to.stopped == STREAM_FULL) {
-        size_t ahead = s->scan.index_window.ahead;
-        scan_begin(&s->scan, s->scan.segment, s->last_key, s->scan.high);
-        s->scan.index_window.ahead = ahead;
-        s->again = s->of_last;
-        s->most = (s->count + 1) / 2;
         s->to.stopped = 0;
-        return DELTAFS_OK;
+        s->most = (s->count + 1) / 2;
+        return scan_stay(&s->scan, e);
     }
     if (is_short && s->used < bytes / 2)
         s->most *= 2;
@@ -171,7 +160,7 @@ static int ordered_add(struct ordered *o, struct part_reader *p, const struct se
     s->end_epoch = o->epoch + 1;
     window_fini(&s->index_window);
     scan_begin(s, segment, o->low, o->high);
-    o->stream[o->streams].most = o->stream[o->streams].of_last = o->stream[o->streams].again = 0;
+    o->stream[o->streams].most = 0;
     o->streams += !scan_is_done(s);
     return DELTAFS_OK;
 }

@@ -66,6 +66,7 @@ static int scan_give(void *scan, const struct ref *ref, const struct ref_record 
     struct deltafs_record record = {.key = of->key, .label = s->reader->manifest.epoch[of->epoch].label};
     const char *wrong = NULL;
 
+    s->given++;
     if (!stored)
         return DELTAFS_OK;
     if (record_split(s->reader, stored, size, &record) != 0) {
@@ -81,21 +82,29 @@ static int scan_give(void *scan, const struct ref *ref, const struct ref_record 
     s->to->counts.records++;
     s->to->counts.bytes += record.size;
     s->to->stopped = s->to->fn(&record, s->to->arg);
+    s->given -= s->to->stopped != 0;
     return s->to->stopped != 0;
 }
 
-/* Hand out the records collected so far. The next record of a run is looked up anew: its ref is gone. */
-static int scan_gather(struct scan *s, struct error *e)
+/* Forget the records collected so far. The next record of a run is looked up anew: its ref is gone. */
+static void scan_forget(struct scan *s)
 {
-    struct gather_to to = {.give = scan_give, .damage = scan_gather_damage, .arg = s};
-    int status = gather(s->reader, s->part, (struct ref *)(void *)s->refs.bytes,
-                        (const struct ref_record *)(const void *)s->records.bytes, s->record_count, VALUES_MAX, &to, e);
-
-    s->to->counts.blocks += to.blocks;
     s->ref_count = 0;
     s->record_count = 0;
     for (uint32_t i = 0; s->at < s->end && i < s->leaf.run_count; i++)
         ((struct scan_run *)(void *)s->runs.bytes)[i].left = 0;
+}
+
+/* Hand them out. */
+static int scan_gather(struct scan *s, struct error *e)
+{
+    struct gather_to to = {.give = scan_give, .damage = scan_gather_damage, .arg = s};
+    s->given = 0;
+    int status = gather(s->reader, s->part, (struct ref *)(void *)s->refs.bytes,
+                        (const struct ref_record *)(const void *)s->records.bytes, s->record_count, VALUES_MAX, &to, e);
+
+    s->to->counts.blocks += to.blocks;
+    scan_forget(s);
     return status;
 }
 
@@ -264,9 +273,28 @@ int scan_is_done(const struct scan *s)
 int scan_give_portion(struct scan *s, size_t most, struct error *e)
 {
     size_t portion = scan_portion(s);
-    int status = scan_walk(s, most < portion ? most : portion, e);
 
+    s->begin_at = s->at < s->end ? s->at : 0;
+    s->begin_leaf = s->next - (s->at < s->end);
+    int status = scan_walk(s, most < portion ? most : portion, e);
     return status == DELTAFS_OK ? scan_gather(s, e) : status;
+}
+
+int scan_stay(struct scan *s, struct error *e)
+{
+    int status = DELTAFS_OK;
+
+    s->next = s->begin_leaf;
+    s->at = s->end = 0;
+    if (s->begin_at > 0)
+        status = scan_open_leaf(s, e);
+    if (status == DELTAFS_OK && s->at < s->begin_at && s->begin_at <= s->end)
+        status = scan_collect(s, s->begin_at - s->at, e);
+    scan_forget(s);
+    if (status == DELTAFS_OK)
+        status = scan_walk(s, s->given, e);
+    scan_forget(s);
+    return status;
 }
 
 int part_scan_stored(struct reader *r, struct part_reader *p, uint32_t epoch, uint32_t first, uint32_t end,

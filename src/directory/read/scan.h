@@ -66,6 +66,8 @@ struct scan {
     struct buffer records; /* struct ref_record */
     uint32_t ref_count;
     size_t record_count;
+    uint32_t begin_leaf, begin_at; /* where the portion began */
+    size_t given;                  /* records of it, also those that could not be read */
 };
 
 /* Scan the records of the segment with low <= key <= high. Only the leaves that can have such keys are read, and only
@@ -73,6 +75,8 @@ struct scan {
 void scan_begin(struct scan *s, const struct segment *segment, uint64_t low, uint64_t high);
 /* Hand out the next records, at most `most`: as many as can be read; so there may be none although more follow. */
 int scan_give_portion(struct scan *s, size_t most, struct error *e);
+/* After to->fn has stopped a portion: let the next one begin with the record at which it did. */
+int scan_stay(struct scan *s, struct error *e);
 int scan_is_done(const struct scan *s);
 void scan_fini(struct scan *s);
 /* Bytes of a record of its epoch on average, at least 1. */
