@@ -337,6 +337,32 @@ static void test_memory(void **state)
     free(want);
 }
 
+/* A file that is only written, with as little memory as there can be, takes any number of small writes. */
+static void test_little_memory(void **state)
+{
+    struct rng r = rng_init(6);
+    const char *path = unit_path("little");
+    deltafs_options *o = unit_options("memory", "8M", NULL);
+    deltafs_logical *f;
+    uint64_t size, end = 0;
+
+    (void)state;
+    CHECK_IS(deltafs_logical_open(path, O_WRONLY | O_CREAT, o, &f), DELTAFS_OK);
+    for (uint64_t i = 0; i < 200000; i++) {
+        uint64_t offset = rng_below(&r, UINT64_C(1) << 50);
+        CHECK_IS(deltafs_logical_write(f, offset, "x", 1), DELTAFS_OK);
+        end = offset >= end ? offset + 1 : end;
+    }
+    CHECK(f->memory.peak <= f->memory.limit);
+    CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+    CHECK_IS(deltafs_logical_open(path, O_RDONLY, NULL, &f), DELTAFS_OK);
+    CHECK_IS(deltafs_logical_size(f, &size), DELTAFS_OK);
+    CHECK_IS(size, end);
+    CHECK_IS(deltafs_logical_close(f), DELTAFS_OK);
+    deltafs_options_destroy(o);
+    unit_remove(path);
+}
+
 /* ---- One call's writes behind another's ---- */
 
 #define TURNS 9
@@ -679,12 +705,17 @@ static void test_handles_of_threads(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_histories),       cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_turns),           cmocka_unit_test(test_synced_before_close),
-        cmocka_unit_test(test_nothing_written), cmocka_unit_test(test_deep),
-        cmocka_unit_test(test_closed_above),    cmocka_unit_test(test_moved_on),
-        cmocka_unit_test(test_handles),         cmocka_unit_test(test_handles_of_threads)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_histories),
+                                       cmocka_unit_test(test_memory),
+                                       cmocka_unit_test(test_little_memory),
+                                       cmocka_unit_test(test_turns),
+                                       cmocka_unit_test(test_synced_before_close),
+                                       cmocka_unit_test(test_nothing_written),
+                                       cmocka_unit_test(test_deep),
+                                       cmocka_unit_test(test_closed_above),
+                                       cmocka_unit_test(test_moved_on),
+                                       cmocka_unit_test(test_handles),
+                                       cmocka_unit_test(test_handles_of_threads)};
 
     return cmocka_run_group_tests_name("logical files", tests, unit_setup, unit_teardown) == 0 ? 0 : 1;
 }

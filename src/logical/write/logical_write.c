@@ -9,7 +9,8 @@
 
 #define BUFFER_MAX   (UINT64_C(4) << 20) /* bytes of a data log's buffer */
 #define LIST_MAX     4096                /* extents that may still grow; a batch has no more */
-#define PUBLISH_SOON (1u << 20)          /* bytes of extents after which they are published */
+#define PUBLISH_SOON (UINT64_C(1) << 20) /* bytes of extents after which they are published, */
+#define PUBLISH_PART 16                  /* or this part of the memory, which is to have room for more */
 #define ALIGN_MIN    (64u << 10)         /* bytes; longer writes are aligned within their frames */
 
 /* ---- The session and its logs ---- */
@@ -326,7 +327,8 @@ static int logical_write_pieces(deltafs_logical *f, size_t n, const struct delta
             status = logical_add(f, extent[i].offset, bytes, extent[i].size, e);
         bytes += extent[i].size;
     }
-    if (status == DELTAFS_OK && f->unpublished.used >= PUBLISH_SOON)
+    uint64_t soon = f->memory_limit / PUBLISH_PART;
+    if (status == DELTAFS_OK && f->unpublished.used >= (soon < PUBLISH_SOON ? soon : PUBLISH_SOON))
         status = logical_publish(f, 0, 0, e);
     return status;
 }
