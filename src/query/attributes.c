@@ -12,8 +12,6 @@
 #include "query/columns.h"
 #include "query/expr_node.h"
 
-#define NAME_MAX_SIZE 255
-
 /* ---- What can be set ---- */
 
 static int name_is_possible(const char *name)
@@ -22,7 +20,7 @@ static int name_is_possible(const char *name)
 
     while (isalnum((unsigned char)name[n]) || name[n] == '_')
         n++;
-    return n > 0 && n <= NAME_MAX_SIZE && name[n] == '\0' && !isdigit((unsigned char)name[0]);
+    return n > 0 && n <= ATTRIBUTE_NAME_MAX && name[n] == '\0' && !isdigit((unsigned char)name[0]);
 }
 
 static int name_is_taken(const char *name)

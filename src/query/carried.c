@@ -4,6 +4,17 @@
 #include "query/carried.h"
 #include "query/select_eval.h"
 
+/* Whether the index's own columns are there. */
+static int has_own(const deltafs_schema *all, size_t own)
+{
+    for (size_t i = 0; i < own; i++) {
+        const struct deltafs_field *f = i < deltafs_schema_count(all) ? deltafs_schema_field(all, i) : NULL;
+        if (!f || f->kind != 'u' || f->size != sizeof(uint64_t))
+            return 0;
+    }
+    return 1;
+}
+
 /* The field of the same name and type; NULL if there is none. */
 static const struct deltafs_field *field_like(const deltafs_schema *schema, const struct deltafs_field *like)
 {
@@ -23,6 +34,10 @@ int carried_take(struct carried *c, const struct select_plan *p, const char *sch
     *c = (struct carried){0};
     if (error_of_call(deltafs_schema_parse(schema, &all), e) != DELTAFS_OK)
         return e->status;
+    if (!has_own(all, own)) {
+        deltafs_schema_destroy(all);
+        return error_set(e, DELTAFS_ERR_DAMAGED, "%s: this is no schema of an index by value", schema);
+    }
     c->has = calloc(size + 1, 1);
     c->column = calloc(deltafs_schema_count(all), sizeof *c->column);
     c->size = deltafs_schema_size(all) - before;

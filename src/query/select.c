@@ -66,7 +66,8 @@ static int worker_open(struct worker *w, const deltafs_options *options, struct 
         return error_set(e, status, "%s", deltafs_errmsg(NULL));
     own = &w->reader->manifest;
     w->reader->manifest.caller = m->caller;
-    if (memcmp(own->uuid, m->uuid, sizeof m->uuid) != 0 || own->epoch_count < m->epoch_count)
+    if (memcmp(own->uuid, m->uuid, sizeof m->uuid) != 0 || own->epoch_count < m->epoch_count ||
+        own->value_size != m->value_size || strcmp(own->schema, m->schema) != 0 || own->compacted != m->compacted)
         return error_set(e, DELTAFS_ERR_CHANGED, "%s: was replaced since it was opened; open it again",
                          w->reader->path);
     return DELTAFS_OK;

@@ -87,7 +87,9 @@ static int look_add(struct worker *w, uint64_t key, const uint8_t *row, size_t s
 {
     struct chunk *c = w->looked.chunk;
     if (!c) {
-        size_t left = w->looked.count - w->looked.given, most = left < BATCH ? left : BATCH;
+        /* Leaves that name the same records, as no writer makes them, give more than passed. */
+        size_t left = w->looked.count > w->looked.given ? w->looked.count - w->looked.given : 1;
+        size_t most = left < BATCH ? left : BATCH;
         size_t bytes = sizeof *c + most * (sizeof *c->record + size) + 1;
         c = w->looked.chunk = worker_chunk(w, bytes);
         if (!c)

@@ -220,7 +220,7 @@ static int follower_carry(const struct followers *all, struct follower *f, struc
     int status = bytes_append(schema, VALUE_INDEX_KEY ":u8", sizeof VALUE_INDEX_KEY ":u8" - 1, e);
 
     for (char *name; status == DELTAFS_OK && (name = strsep(&rest, ",")) && *name;) {
-        char text[NAME_MAX + 32];
+        char type[32];
         size_t i = columns_field(&c, name);
         if (i == columns_fields(&c))
             return error_set(e, DELTAFS_ERR_INVALID, "there is no column '%s' to carry", name);
@@ -230,8 +230,12 @@ static int follower_carry(const struct followers *all, struct follower *f, struc
             break;
         f->carried[f->carries++] = (struct carried){field->offset, field->size};
         f->carried_size += field->size;
-        int n = snprintf(text, sizeof text, ",%s:%c%u", field->name, field->kind, field->size);
-        status = bytes_append(schema, text, (size_t)n, e);
+        int n = snprintf(type, sizeof type, ":%c%u", field->kind, field->size);
+        status = bytes_append(schema, ",", 1, e);
+        if (status == DELTAFS_OK)
+            status = bytes_append(schema, field->name, strlen(field->name), e);
+        if (status == DELTAFS_OK)
+            status = bytes_append(schema, type, (size_t)n, e);
     }
     return status == DELTAFS_OK ? bytes_append(schema, "", 1, e) : status;
 }

@@ -476,6 +476,8 @@ static void test_discarded_epochs(void **state)
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
 }
 
+#define LETTERS_64 "aaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbccccccccccccccccdddddddddddddddd"
+
 /* Lines with a right checksum and wrong fields; types of later versions are skipped. */
 static void test_malformed(void **state)
 {
@@ -486,6 +488,8 @@ static void test_malformed(void **state)
                                         "attribute name=a from=0 type=f8 value=1,,2",
                                         "attribute name=a from=0 type=i8 value=1.5",
                                         "attribute name= from=0 type=i8 value=1",
+                                        "attribute name=" LETTERS_64 LETTERS_64 LETTERS_64 LETTERS_64
+                                        " from=0 type=i8 value=1",
                                         "attribute name=a from=x type=i8 value=1",
                                         "attribute from=0 type=i8 value=1",
                                         "attribute name=a from=0 value=1",
@@ -495,7 +499,7 @@ static void test_malformed(void **state)
                                         "attribute name=a from=0 type=i8 unitSI=1 value=1",
                                         "attribute name=a from=0 type=i8 unitSI=1 unitDimension=1,2 value=1"};
     deltafs_dir *d = create("malformed", NULL, NULL);
-    char line[200];
+    char line[400];
     size_t n;
 
     (void)state;

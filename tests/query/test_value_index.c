@@ -272,6 +272,29 @@ static void test_top_memory(void **state)
     CHECK_IS(deltafs_close(d), DELTAFS_OK);
 }
 
+/* A name can be longer than that of a file. */
+static void test_long_name(void **state)
+{
+    const char *path = unit_path("long");
+    char name[301], schema[400], by[400];
+    float value[2] = {1, 2};
+
+    (void)state;
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    snprintf(schema, sizeof schema, "x:f4,%s:f4", name);
+    snprintf(by, sizeof by, "e:x +%s", name);
+    deltafs_dir *d = unit_create(path, unit_options("schema", schema, "index_by", by, NULL));
+    CHECK_CALL(d, deltafs_append(d, 1, value, sizeof value), DELTAFS_OK);
+    CHECK_CALL(d, deltafs_epoch_end(d, 1), DELTAFS_OK);
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+    d = unit_open(unit_path("long/by/e"));
+    struct deltafs_stat stat = {.struct_size = sizeof stat};
+    CHECK_CALL(d, deltafs_stat(d, &stat), DELTAFS_OK);
+    CHECK(strstr(stat.schema, name) && strlen(stat.schema) == strlen(VALUE_INDEX_KEY ":u8,:f4") + strlen(name));
+    CHECK_IS(deltafs_close(d), DELTAFS_OK);
+}
+
 /* ---- Indexes of files ---- */
 
 #define FILES     2
@@ -404,8 +427,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_order),      cmocka_unit_test(test_directory_fails), cmocka_unit_test(test_index_fails),
-        cmocka_unit_test(test_several),    cmocka_unit_test(test_top_memory),      cmocka_unit_test(test_files_made),
-        cmocka_unit_test(test_files_read),
+        cmocka_unit_test(test_several),    cmocka_unit_test(test_top_memory),      cmocka_unit_test(test_long_name),
+        cmocka_unit_test(test_files_made), cmocka_unit_test(test_files_read),
     };
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -101,7 +101,7 @@ static void put_value(struct textlog_line *l, const struct deltafs_attribute *a)
 int attribute_append(struct io_file *file, uint64_t *size, const struct deltafs_attribute *a, int sync, struct error *e)
 {
     struct textlog_line l;
-    char head[512];
+    char head[ATTRIBUTE_NAME_MAX + 128];
     locale_t plain, former = locale_begin(&plain);
 
     textlog_line_begin(&l, file, *size, e);
@@ -216,7 +216,8 @@ static int take_fields(struct deltafs_attribute *a, const char *fields)
     size_t name_size = 0, type_size = 0, size = 0;
     const char *name = textlog_field(fields, "name", &name_size), *type = textlog_field(fields, "type", &type_size);
 
-    if (!name || name_size == 0 || !type || textlog_number(fields, "from", &a->from) != 0)
+    if (!name || name_size == 0 || name_size > ATTRIBUTE_NAME_MAX || !type ||
+        textlog_number(fields, "from", &a->from) != 0)
         return -1;
     for (int i = DELTAFS_ATTRIBUTE_F8; i <= DELTAFS_ATTRIBUTE_NONE; i++)
         if (strlen(type_names[i]) == type_size && memcmp(type, type_names[i], type_size) == 0)

@@ -6,6 +6,7 @@
 #include "io/textlog.h"
 
 #define ATTRIBUTE_WORD       "attribute"
+#define ATTRIBUTE_NAME_MAX   255
 #define ATTRIBUTE_DIMENSIONS 7
 
 /* In the order of the manifest, without those that later ones replace: of one name, `from` grows. */
