@@ -157,9 +157,10 @@ DELTAFS_API const char *deltafs_select_schema(const deltafs_select *select);
  * values of all *count rows lie one after the other. The rows are valid until the next call.
  *
  * Order: with `top`, the largest value comes first; NaN comes last; equal values are ordered by key, then by epoch.
- * Without it, rows are ordered by epoch, then by key. But if the rows of an epoch take more than half of the option
- * memory (auto: of 64 MiB), the rows of this epoch are ordered as deltafs_scan_partition has them: by partition, then
- * by key. So memory is bounded. The order does not depend on the number of threads.
+ * All `top` rows are held in memory, some 100 bytes and the row for each. Without it, rows are ordered by epoch, then
+ * by key. But if the rows of an epoch take more than half of the option memory (auto: of 64 MiB), the rows of this
+ * epoch are ordered as deltafs_scan_partition has them: by partition, then by key. So memory is bounded. The order does
+ * not depend on the number of threads.
  *
  * Damage does not end the select: the call returns all rows that can be read, and then, instead of *count = 0, the
  * first DELTAFS_ERR_DAMAGED or DELTAFS_ERR_IO. DELTAFS_ERR_INVALID: an expression cannot be used for one of the later
