@@ -64,7 +64,7 @@ static int stream_portion(struct stream *s, size_t share, struct error *e)
     size_t bytes = share < PORTION_MIN ? PORTION_MIN : share, most = stream_records(s, bytes);
     int is_short = s->most > 0 && s->most < most;
 
-    s->room = 2 * bytes;
+    s->room = 2 * bytes; /* so that no portion of usual sizes ends early */
     int status = scan_give_portion(&s->scan, is_short ? s->most : most, e);
     if (s->to.stopped == STREAM_FULL) {
         s->to.stopped = 0;
