@@ -119,11 +119,14 @@ int version_is_same_entry(const struct version *a, const struct version *b)
 }
 
 /* A name may have very many versions: this takes one pass. */
-static void find_newest(struct all_records *a)
+void all_records_find_newest(struct all_records *a, int (*is_in)(const struct version *v, const void *arg),
+                             const void *arg)
 {
     a->newest = NULL;
     for (struct version *v = a->version; v < a->version + a->versions; v++) {
         struct version **w = &a->newest;
+        if (is_in && !is_in(v, arg))
+            continue;
         while (*w && !version_is_same_entry(v, *w))
             w = &(*w)->other;
         if (*w && v->entry.inode.stamp < (*w)->entry.inode.stamp)
@@ -152,7 +155,7 @@ int all_records_next(struct all_records *a, struct error *e)
     if (status == DELTAFS_OK)
         status = decode_versions(a, e);
     if (status == DELTAFS_OK)
-        find_newest(a);
+        all_records_find_newest(a, NULL, NULL);
     return status;
 }
 
@@ -160,9 +163,9 @@ int all_records_is_newest(const struct all_records *a, const struct version *v)
 {
     const struct version *w = a->newest;
 
-    while (!version_is_same_entry(v, w))
+    while (w && !version_is_same_entry(v, w))
         w = w->other;
-    return w->entry.inode.stamp == v->entry.inode.stamp;
+    return w && w->entry.inode.stamp == v->entry.inode.stamp;
 }
 
 int all_records_put(const struct all_records *a, deltafs_dir *to, uint64_t *count, struct error *e)

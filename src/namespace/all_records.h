@@ -10,6 +10,7 @@ struct version {
     struct entry entry;    /* its texts are in `bytes` */
     size_t at, size;       /* of the record, in `bytes` */
     struct version *other; /* of one that is newest: that of another entry */
+    int is_needed;         /* for a collection */
 };
 
 struct all_records {
@@ -34,7 +35,10 @@ int all_records_next(struct all_records *a, struct error *e);
 
 /* Whether both are states of the same entry, under the same name. */
 int version_is_same_entry(const struct version *a, const struct version *b);
-/* Whether no version of the same entry is newer. */
+/* Look for the newest only among those for which `is_in` returns other than 0, until the next key is read. */
+void all_records_find_newest(struct all_records *a, int (*is_in)(const struct version *v, const void *arg),
+                             const void *arg);
+/* Whether no version of the same entry, among those, is newer. */
 int all_records_is_newest(const struct all_records *a, const struct version *v);
 /* Append the newest version of each entry to a directory; *count is raised for each. */
 int all_records_put(const struct all_records *a, deltafs_dir *to, uint64_t *count, struct error *e);

@@ -158,6 +158,13 @@ static int replace_file(deltafs_namespace *ns, const struct last *last, uint32_t
     return DELTAFS_OK;
 }
 
+static void show_items(deltafs_namespace *ns, const struct name_node *node, struct inode *shown)
+{
+    for (const struct name_item *i = node ? name_item_at(&ns->names, node->items) : NULL; i;
+         i = name_item_at(&ns->names, i->next))
+        inode_show(shown, &i->inode);
+}
+
 /* Give a name in the walk's folder a new file, without reading what is committed under it. But a file that is open, and
  * whose name is not in memory any more, must learn that it has it no longer. */
 static int create_here(deltafs_namespace *ns, const struct last *last, const char *path, uint32_t mode)
@@ -173,9 +180,11 @@ static int create_here(deltafs_namespace *ns, const struct last *last, const cha
     struct name_node *node = name_table_get(&ns->names, &name);
     if (ns->opens > 0 && ns->clears > 0)
         status = ns_load_names(ns, folder, count, hash, last->text, last->size, 0);
-    for (struct name_item *i = node ? name_item_at(&ns->names, node->items) : NULL; i;
-         i = name_item_at(&ns->names, i->next))
-        inode_show(&shown, &i->inode);
+    show_items(ns, node, &shown);
+    for (size_t i = 1; i < count; i++) {
+        struct entry_name other = name_in(&folder[i], hash, last->text, last->size);
+        show_items(ns, name_table_find(&ns->names, &other), &shown);
+    }
     if (status == DELTAFS_OK && shown.type != ENTRY_REMOVED) {
         status = replace_file(ns, last, hash, &shown, path);
         inode = ns_new_inode(ns, ENTRY_FILE, mode);
@@ -381,6 +390,7 @@ static void set_items(deltafs_namespace *ns, const struct walk *w, const struct 
         for (struct name_item *k = name_item_at(&ns->names, node->items); k; k = name_item_at(&ns->names, k->next)) {
             if (k != f->item && (f->inode.type != ENTRY_FOLDER || k->inode.type != ENTRY_FOLDER))
                 continue;
+            k->inode.mtime = ns_current(ns, &k->inode)->mtime; /* that of what was written and not committed */
             set_attributes(ns, &k->inode, a);
             ns_note_attributes(ns, &k->inode);
             name_table_mark(&ns->names, node, k);

@@ -114,25 +114,27 @@ static int layer_has(const struct collection *c, const struct pin_layer *layer, 
     return table_has(&limits, v->label, v->entry.inode.stamp);
 }
 
-/* Whether a layer has a version, and none of the same entry that is newer. */
-static int layer_needs(const struct collection *c, const struct pin_layer *layer, const struct version *v)
+struct pinned {
+    const struct collection *c;
+    const struct pin_layer *layer;
+};
+
+static int is_pinned_version(const struct version *v, const void *arg)
 {
-    if (!layer_has(c, layer, v))
-        return 0;
-    for (const struct version *w = c->records.version; w < c->records.version + c->records.versions; w++)
-        if (w->entry.inode.stamp > v->entry.inode.stamp && version_is_same_entry(v, w) && layer_has(c, layer, w))
-            return 0;
-    return 1;
+    const struct pinned *p = arg;
+
+    return layer_has(p->c, p->layer, v);
 }
 
-static int is_needed(const struct collection *c, const struct version *v)
+/* Mark the newest versions of the entries: of all, or of those that a layer has. */
+static void mark_needed(struct collection *c, const struct pin_layer *layer)
 {
-    if (all_records_is_newest(&c->records, v))
-        return 1;
-    for (const struct pin_layer *l = c->pins.layer; l < c->pins.layer + c->pins.layers; l++)
-        if (layer_needs(c, l, v))
-            return 1;
-    return 0;
+    struct all_records *a = &c->records;
+    const struct pinned pinned = {c, layer};
+
+    all_records_find_newest(a, layer ? is_pinned_version : NULL, &pinned);
+    for (struct version *v = a->version; v < a->version + a->versions; v++)
+        v->is_needed |= (!layer || layer_has(c, layer, v)) && all_records_is_newest(a, v);
 }
 
 /* Find out up to which epoch each table is pinned. */
@@ -164,10 +166,13 @@ static int note_versions(struct collection *c)
 {
     int status = DELTAFS_OK;
 
+    mark_needed(c, NULL);
+    for (const struct pin_layer *l = c->pins.layer; c->records.versions > 1 && l < c->pins.layer + c->pins.layers; l++)
+        mark_needed(c, l);
     for (const struct version *v = c->records.version;
          v < c->records.version + c->records.versions && status == DELTAFS_OK; v++) {
         const struct inode *i = &v->entry.inode;
-        if (i->type != ENTRY_FILE || i->size == 0 || !is_own(c, i->data.table) || !is_needed(c, v))
+        if (i->type != ENTRY_FILE || i->size == 0 || !is_own(c, i->data.table) || !v->is_needed)
             continue;
         status = explain_lost(c, tables_each_place(&c->tables, i, add_place, c, &c->call->error));
     }

@@ -135,7 +135,11 @@ static int compact(struct compaction *c)
 
     if (status != DELTAFS_OK || !is_needed)
         return status;
-    status = own_table_create(&c->own, &c->call->io, c->path, c->call->options, MEMORY, e);
+    /* COMPACTED is synced, so what it says must be there before. */
+    if (c->call->sync)
+        status = error_of_call(deltafs_options_set(c->call->options, "sync", "commit"), e);
+    if (status == DELTAFS_OK)
+        status = own_table_create(&c->own, &c->call->io, c->path, c->call->options, MEMORY, e);
     if (status == DELTAFS_OK)
         status = compact_tables(c);
     compacted_fini(&c->compacted);

@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -6,6 +7,7 @@
 #include "directory/dir.h"
 #include "directory/format/manifest.h"
 #include "directory/serial.h"
+#include "io/io_format.h"
 #include "namespace/own_table.h"
 #include "namespace/view.h"
 
@@ -99,6 +101,50 @@ static int put_records(struct own_table *own, struct error *e)
     return status;
 }
 
+struct syncing {
+    struct io *io;
+    const char *folder;
+};
+
+static int sync_one(void *arg, const char *name, struct error *e)
+{
+    const struct syncing *s = arg;
+    char path[PATH_ROOM];
+    struct io_file file;
+    int status = io_file_open(s->io, io_path_in(path, s->folder, "%s", name), O_RDONLY, &file, e);
+
+    if (status == DELTAFS_ERR_NOT_FOUND) /* of a lease that is given back */
+        return DELTAFS_OK;
+    return status == DELTAFS_OK ? io_file_finish(&file, io_file_sync(&file, e), e) : status;
+}
+
+/* The files of a folder, and their names. */
+static int sync_folder(struct io *io, const char *folder, struct error *e)
+{
+    struct syncing s = {io, folder};
+    int status = io_list(io, folder, sync_one, &s, e);
+
+    return status == DELTAFS_OK ? io_sync_folder(io, folder, e) : status;
+}
+
+/* What the writer before this one has left may be durable in the journal, whatever the option sync of this one is. So
+ * the epochs that have it are made durable before the journal is removed. */
+static int sync_epochs(const struct own_table *own, struct error *e)
+{
+    static const char *const suffix[] = {"", TABLE_DATA};
+    char path[PATH_ROOM], logs[PATH_ROOM];
+    int status = DELTAFS_OK;
+
+    for (size_t i = 0; i < sizeof suffix / sizeof *suffix && status == DELTAFS_OK; i++) {
+        status = sync_folder(own->io, table_path(path, own->path, own->number, suffix[i]), e);
+        if (status == DELTAFS_OK)
+            status = sync_folder(own->io, io_path_in(logs, path, BUCKET_NAME, 0u), e);
+        if (status == DELTAFS_ERR_NOT_FOUND && i > 0) /* there were only names */
+            status = DELTAFS_OK;
+    }
+    return status == DELTAFS_OK ? io_sync_folder(own->io, own->path, e) : status;
+}
+
 /* Make epochs of what is in the journal, and of all else that was put; the data's label is above the keys of all its
  * chunks. */
 static int make_epochs(struct own_table *own, uint64_t data_label, uint64_t label, struct error *e)
@@ -108,8 +154,12 @@ static int make_epochs(struct own_table *own, uint64_t data_label, uint64_t labe
 
     if (status == DELTAFS_OK)
         status = error_of_call(deltafs_epoch_end(own->dir, label), e);
+    if (status == DELTAFS_OK && own->is_inherited &&
+        deltafs_private_options_number(own->options, OPTION_SYNC) != SYNC_COMMIT)
+        status = sync_epochs(own, e);
     if (status == DELTAFS_OK)
         status = journal_remove(&own->journal, own->io, journal_path(path, own), e);
+    own->is_inherited &= status != DELTAFS_OK;
     own->has_failed |= status != DELTAFS_OK;
     return status;
 }
@@ -140,8 +190,10 @@ static int own_resume(struct own_table *own, struct error *e)
     uint64_t label = 0;
 
     raise_label(own->dir, &label);
-    if (own->journal.last_label > label)
+    if (own->journal.last_label > label) {
+        own->is_inherited = 1;
         return put_records(own, e);
+    }
     journal_fini(&own->journal);
     int status = io_unlink(own->io, journal_path(path, own), e);
     return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;

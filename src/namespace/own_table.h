@@ -17,6 +17,7 @@ struct own_table {
     uint64_t data_label;  /* of the last epoch of chunks: those with lower keys are in it, or in one before */
     uint64_t last_chunk;  /* the highest key */
     int has_journal;      /* commits may go there */
+    int is_inherited;     /* the journal has what the writer before this one has left, which may be durable there */
     int has_failed;       /* what is in the directories is not what is committed */
     uint32_t epochs_left; /* so many more of the table cannot be too many: own_table_merge */
     int is_memory_full, was_memory_full; /* at this epoch, and at the last one */

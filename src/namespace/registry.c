@@ -83,6 +83,10 @@ int registry_path_init(struct registry_path *p, const char *text, struct error *
             one[n - 1] = '\0';
         p->folder[p->count++] = one;
     }
+    if (p->count == 0) {
+        registry_path_fini(p);
+        return error_set(e, DELTAFS_ERR_INVALID, "%s: is no list of registries: FOLDER, or FOLDER:FOLDER...", of);
+    }
     return DELTAFS_OK;
 }
 

@@ -23,9 +23,12 @@ static int list_take(void *arg, const char *name, struct error *e)
 
     if (name[0] != 't' || strspn(name + 1, digits) != 16 || (name[17] != '\0' && strcmp(name + 17, TABLE_DATA) != 0))
         return DELTAFS_OK;
+    uint64_t number = strtoull(name + 1, NULL, 16);
+    if (number == 0) /* no table has it */
+        return DELTAFS_OK;
     int status = memory_extend(NULL, &l->number, l->count, &l->capacity, sizeof *l->number, "tables", e);
     if (status == DELTAFS_OK)
-        l->number[l->count++] = strtoull(name + 1, NULL, 16);
+        l->number[l->count++] = number;
     return status;
 }
 

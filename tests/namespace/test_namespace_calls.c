@@ -514,6 +514,29 @@ static void truncated_when_opened(void **state)
     close_ns(ns);
 }
 
+/* What was written to an open file changes its time, whatever attributes it gets then. */
+static void written_when_set(void **state)
+{
+    const struct deltafs_namespace_attributes a = {.struct_size = sizeof a, .set = DELTAFS_NAMESPACE_MTIME, .mtime = 5};
+    const struct deltafs_namespace_attributes b = {
+        .struct_size = sizeof b, .set = DELTAFS_NAMESPACE_MODE, .mode = 0640};
+    deltafs_namespace *ns = new_ns("written");
+    deltafs_namespace_file *f;
+
+    (void)state;
+    put_file(ns, "/f", "text");
+    CHECK_IS(deltafs_namespace_set_attributes(ns, "/f", 0, &a), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_commit(ns), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_file_open(ns, "/f", O_RDWR, 0, &f), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_file_write(f, 0, "new", 3), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_set_attributes(ns, "/f", 0, &b), DELTAFS_OK);
+    CHECK(stat_of(ns, "/f").mtime > 5);
+    CHECK_IS(deltafs_namespace_file_close(f), DELTAFS_OK);
+    CHECK(stat_of(ns, "/f").mtime > 5);
+    CHECK_IS(stat_of(ns, "/f").mode & 07777, 0640);
+    close_ns(ns);
+}
+
 /* A file that is open when another takes its name does not get the name back when it is closed, however many names were
  * changed in between. */
 static void replaced_while_open(void **state)
@@ -542,6 +565,31 @@ static void replaced_while_open(void **state)
     close_ns(ns);
 }
 
+/* The same in a folder that two writers have made, in the part that is the other one's. */
+static void replaced_in_two(void **state)
+{
+    deltafs_namespace *one = new_ns("two"), *two = open_ns(unit_path("two"), O_RDWR);
+    deltafs_namespace_file *f;
+
+    (void)state;
+    CHECK_IS(deltafs_namespace_mkdir(one, "/d", 0700), DELTAFS_OK);
+    CHECK_IS(deltafs_namespace_mkdir(two, "/d", 0700), DELTAFS_OK);
+    put_file(one, "/d/one", "old");
+    put_file(two, "/d/two", "old");
+    close_ns(one);
+    close_ns(two);
+    one = open_ns(unit_path("two"), O_RDWR);
+    for (int i = 0; i < 2; i++) {
+        const char *path = i == 0 ? "/d/one" : "/d/two";
+        CHECK_IS(deltafs_namespace_file_open(one, path, O_RDWR, 0, &f), DELTAFS_OK);
+        CHECK_IS(deltafs_namespace_file_write(f, 0, "older", 5), DELTAFS_OK);
+        CHECK_IS(deltafs_namespace_create(one, path, 0640, 0), DELTAFS_OK);
+        CHECK_IS(deltafs_namespace_file_close(f), DELTAFS_OK);
+        CHECK_IS(stat_of(one, path).size, 0);
+    }
+    close_ns(one);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(opening),
@@ -558,7 +606,9 @@ int main(void)
                                        cmocka_unit_test(largest_file),
                                        cmocka_unit_test(truncated_when_opened),
                                        cmocka_unit_test(verify_and_repair),
-                                       cmocka_unit_test(replaced_while_open)};
+                                       cmocka_unit_test(replaced_while_open),
+                                       cmocka_unit_test(replaced_in_two),
+                                       cmocka_unit_test(written_when_set)};
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

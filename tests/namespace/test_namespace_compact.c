@@ -1,13 +1,16 @@
 /* Compaction of namespaces: each entry is then in one table, snapshots keep what they have, and tables that nothing
  * needs are removed. test_namespace_model compacts while others write; test_snapshot_faults lets every operation fail.
  */
+#include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "io/lease.h"
 #include "namespace/all_records.h"
 #include "namespace/head.h"
+#include "unit_io.h"
 #include "unit_namespace.h"
 
 #define WRITERS 3
@@ -563,6 +566,24 @@ static void write_text(const char *name, const char *text)
     fclose(f);
 }
 
+/* With sync=close, too, the new table is durable before anything says that it counts. */
+static void synced_before(void **state)
+{
+    const char *path = unit_path("durable");
+
+    (void)state;
+    close_ns(new_ns("durable"));
+    fill(path);
+    setenv("DELTAFS_SYNC", "close", 1);
+    unit_io_begin();
+    unit_io_fail(OP_SYNC, "p00000000", 0, UINT64_MAX, EIO);
+    CHECK_IS(deltafs_namespace_compact(path, NULL), DELTAFS_ERR_IO);
+    unit_io_end();
+    setenv("DELTAFS_SYNC", "none", 1);
+    CHECK(!unit_exists(unit_path("durable/COMPACTED")));
+    check_path(path);
+}
+
 static void wrong(void **state)
 {
     struct deltafs_namespace_compacted small = {.struct_size = 1};
@@ -603,13 +624,10 @@ static void wrong(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(in_one_table),
-                                       cmocka_unit_test(snapshots_stay),
-                                       cmocka_unit_test(old_tables_go),
-                                       cmocka_unit_test(stack_in_one_table),
-                                       cmocka_unit_test(stacks_are_merged),
-                                       cmocka_unit_test(bytes_in_journals),
-                                       cmocka_unit_test(wrong)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(in_one_table),      cmocka_unit_test(snapshots_stay),
+                                       cmocka_unit_test(old_tables_go),     cmocka_unit_test(stack_in_one_table),
+                                       cmocka_unit_test(stacks_are_merged), cmocka_unit_test(bytes_in_journals),
+                                       cmocka_unit_test(synced_before),     cmocka_unit_test(wrong)};
 
     return cmocka_run_group_tests(tests, setup_unsynced, unit_teardown) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -290,6 +290,42 @@ static void synced(void **state)
     CHECK_IS(n, before);
 }
 
+/* What is durable in a journal stays so: a writer whose own commits need not be durable does not remove the journal
+ * before the epochs that have it are. */
+static void inherited(void **state)
+{
+    static const char *const sync[] = {"none", "close"}, *const files[] = {"MANIFEST", ".data"};
+    deltafs_namespace *ns;
+    char name[32];
+    size_t size;
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        const char *path = unit_path("inherited%d", i);
+        deltafs_options *o = unit_options("memory", "32M", "threads", "0", "sync", sync[i / 2], NULL);
+        ns = new_ns(strrchr(path, '/') + 1);
+        put_file(ns, "/a", "kept");
+        close_ns(ns);
+        unit_io_begin();
+        CHECK_IS(deltafs_namespace_open(path, O_RDWR, o, &ns), DELTAFS_OK);
+        deltafs_options_destroy(o);
+        for (unsigned k = 0; k < JOURNAL_GROUP_MAX / 50; k++) { /* more than a group of the journal */
+            snprintf(name, sizeof name, "/%u", k);
+            CHECK_IS(deltafs_namespace_mkdir(ns, name, 0700), DELTAFS_OK);
+        }
+        unit_io_fail(OP_SYNC, files[i % 2], 0, 1, EIO);
+        CHECK_IS(deltafs_namespace_commit(ns), DELTAFS_ERR_IO);
+        CHECK_IS(unit_io_failures(), 1);
+        CHECK_IS(deltafs_namespace_close(ns), DELTAFS_ERR_IO);
+        unit_io_end();
+        free(unit_load(journal_of(path), &size));
+        CHECK(size > 0);
+        ns = open_ns(path, O_RDWR);
+        check_file(ns, "/a", "kept");
+        close_ns(ns);
+    }
+}
+
 /* An epoch of bytes that fails takes none with it that are in the journal. */
 static void failed_data(void **state)
 {
@@ -533,19 +569,13 @@ static void many_commits(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(beside_the_writer),
-                                       cmocka_unit_test(writers_that_died),
-                                       cmocka_unit_test(failed_data),
-                                       cmocka_unit_test(old_journal),
-                                       cmocka_unit_test(snapshots),
-                                       cmocka_unit_test(services),
-                                       cmocka_unit_test(damaged_journal),
-                                       cmocka_unit_test(damaged_when_closed),
-                                       cmocka_unit_test(many_commits),
-                                       cmocka_unit_test(one_after_the_other),
-                                       cmocka_unit_test(interrupted_before),
-                                       cmocka_unit_test(synced),
-                                       cmocka_unit_test(refused)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(beside_the_writer),  cmocka_unit_test(writers_that_died),
+                                       cmocka_unit_test(failed_data),        cmocka_unit_test(old_journal),
+                                       cmocka_unit_test(snapshots),          cmocka_unit_test(services),
+                                       cmocka_unit_test(damaged_journal),    cmocka_unit_test(damaged_when_closed),
+                                       cmocka_unit_test(many_commits),       cmocka_unit_test(one_after_the_other),
+                                       cmocka_unit_test(interrupted_before), cmocka_unit_test(synced),
+                                       cmocka_unit_test(inherited),          cmocka_unit_test(refused)};
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -47,6 +47,7 @@ static void arguments(void **state)
     CHECK_IS(deltafs_snapshot_publish(path, "reg@"), DELTAFS_ERR_INVALID);
     CHECK_IS(deltafs_snapshot_publish(path, "reg@.hidden"), DELTAFS_ERR_INVALID);
     CHECK_IS(deltafs_snapshot_publish(path, "@name"), DELTAFS_ERR_INVALID);
+    CHECK_IS(deltafs_snapshot_publish(path, ":@name"), DELTAFS_ERR_INVALID);
     CHECK_IS(count_pins(path), 0);
     publish(path, "args");
     CHECK_IS(count_pins(path), 1);
