@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "base/thread.h"
@@ -13,11 +14,13 @@
 /* ---- Connecting ---- */
 
 /* Descriptors have high numbers, out of the way of programs that count on low ones. */
-#define DESCRIPTOR_MIN 512
+#define DESCRIPTOR_MIN 512 /* if so many are allowed */
 
 static int raise_descriptor(int fd)
 {
-    int high = fd == -1 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, DESCRIPTOR_MIN);
+    struct rlimit allowed;
+    int is_few = getrlimit(RLIMIT_NOFILE, &allowed) == 0 && allowed.rlim_cur / 2 < DESCRIPTOR_MIN;
+    int high = fd == -1 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, is_few ? (int)(allowed.rlim_cur / 2) : DESCRIPTOR_MIN);
 
     if (high == -1)
         return fd;

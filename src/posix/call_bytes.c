@@ -1,5 +1,6 @@
 /* Reading and writing. */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sendfile.h>
@@ -210,6 +211,40 @@ static ssize_t each_piece(int fd, const struct iovec *piece, int n, off_t at, in
     return sum;
 }
 
+static void *join_pieces(const struct iovec *piece, int n, size_t size)
+{
+    uint8_t *bytes = malloc(size), *to = bytes;
+
+    for (int i = 0; i < n && bytes; i++) {
+        memcpy(to, piece[i].iov_base, piece[i].iov_len);
+        to += piece[i].iov_len;
+    }
+    return bytes;
+}
+
+/* What is added to a file is added at once, since others may add to it, too. */
+static ssize_t write_pieces(int fd, const struct iovec *piece, int n, off_t at)
+{
+    struct file *f = file_get(fd);
+    int is_added = f && (f->flags & O_APPEND);
+    struct iovec all = {NULL, 0};
+
+    file_put(f);
+    for (int i = 0; i < n && is_added; i++) {
+        if (piece[i].iov_len > (size_t)SSIZE_MAX - all.iov_len)
+            return posix_result(EINVAL);
+        all.iov_len += piece[i].iov_len;
+    }
+    if (n < 2 || all.iov_len == 0)
+        return each_piece(fd, piece, n, at, 1);
+    all.iov_base = join_pieces(piece, n, all.iov_len);
+    ssize_t put = all.iov_base ? each_piece(fd, &all, 1, at, 1) : posix_result(ENOMEM);
+    int error = errno;
+    free(all.iov_base);
+    errno = error;
+    return put;
+}
+
 CALL ssize_t readv(int fd, const struct iovec *piece, int n)
 {
     posix_begin();
@@ -220,7 +255,7 @@ CALL ssize_t readv(int fd, const struct iovec *piece, int n)
 CALL ssize_t writev(int fd, const struct iovec *piece, int n)
 {
     posix_begin();
-    return file_is_ours(fd) ? each_piece(fd, piece, n, AT_OFFSET, 1) : next.writev(fd, piece, n);
+    return file_is_ours(fd) ? write_pieces(fd, piece, n, AT_OFFSET) : next.writev(fd, piece, n);
 }
 
 CALL ssize_t preadv(int fd, const struct iovec *piece, int n, off_t at)
@@ -238,7 +273,7 @@ CALL ssize_t pwritev(int fd, const struct iovec *piece, int n, off_t at)
     posix_begin();
     if (!file_is_ours(fd))
         return next.pwritev(fd, piece, n, at);
-    return at < 0 ? posix_result(EINVAL) : each_piece(fd, piece, n, at, 1);
+    return at < 0 ? posix_result(EINVAL) : write_pieces(fd, piece, n, at);
 }
 CALL_ALIAS(pwritev64, pwritev);
 
@@ -263,7 +298,7 @@ CALL ssize_t pwritev2(int fd, const struct iovec *piece, int n, off_t at, int fl
         return next.pwritev2(fd, piece, n, at, flags);
     if (flags & ~(FLAGS_OF_SPEED | FLAGS_OF_SYNC))
         return posix_result(EOPNOTSUPP);
-    ssize_t put = each_piece(fd, piece, n, at, 1);
+    ssize_t put = write_pieces(fd, piece, n, at);
     return put >= 0 && (flags & FLAGS_OF_SYNC) && fsync(fd) != 0 ? -1 : put;
 }
 CALL_ALIAS(pwritev64v2, pwritev2);

@@ -239,7 +239,7 @@ static int set_flags(struct file *f, int fd, void *argument)
     int is_other = (f->flags ^ flags) & O_APPEND;
     if (is_other && f->mount->kind != MOUNT_PARTICLES)
         error = file_publish(f, fd);
-    if (error == 0 && next.fcntl(fd, F_SETFL, f->is_shared ? flags | O_NOATIME : flags) != 0)
+    if (error == 0 && !placeholder_is(fd) && next.fcntl(fd, F_SETFL, f->is_shared ? flags | O_NOATIME : flags) != 0)
         error = errno;
     if (error == 0 && is_other) {
         f->flags ^= O_APPEND;
@@ -260,8 +260,9 @@ static int fcntl_inside(struct file *f, int fd, int command, void *argument)
         return note_copy(fd, next.fcntl(fd, command, argument));
     case F_GETFL:
         result = next.fcntl(fd, command, argument);
-        result = result < 0 ? result
-                            : (result & ~(O_ACCMODE | O_LARGEFILE)) | (f->flags & (O_ACCMODE | O_DIRECTORY | O_PATH));
+        result = result < 0 ? result /* a placeholder has other flags */
+                            : (result & ~(O_ACCMODE | O_LARGEFILE | O_PATH)) |
+                                  (f->flags & (O_ACCMODE | O_APPEND | O_DIRECTORY | O_PATH));
         break;
     case F_SETFL:
         result = set_flags(f, fd, argument);

@@ -57,6 +57,7 @@ void file_free(struct file *f)
 {
     pthread_mutex_destroy(&f->lock);
     spans_fini(&f->dirty);
+    spans_fini(&f->published);
     spans_fini(&f->mapped);
     if (f->mapped_sum)
         next.syscall(SYS_munmap, (void *)f->mapped_sum, sizeof *f->mapped_sum);

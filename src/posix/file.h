@@ -29,14 +29,15 @@ struct file {
     pthread_mutex_t lock;
     int has_all; /* the memfd has all bytes of the file */
     int is_removed;
-    int is_resolved;    /* the path is one without links */
-    int is_held;        /* files_hold() has its lock */
-    struct file *held;  /* and that of this one; NULL: it is the first */
-    struct spans dirty; /* what is only in the memfd */
-    int is_placed;      /* with O_APPEND: not all of that was added, so it is put where it is */
-    uint64_t cut;       /* the file was truncated to this since it was last committed; UINT64_MAX: it was not */
-    int is_unbounded;   /* bytes may have been written anywhere without this library: all are dirty */
-    int is_shared;      /* others write to it, too: see mark.h */
+    int is_resolved;        /* the path is one without links */
+    int is_held;            /* files_hold() has its lock */
+    struct file *held;      /* and that of this one; NULL: it is the first */
+    struct spans dirty;     /* what is only in the memfd */
+    struct spans published; /* of a pool's file: what was published since memory was freed */
+    int is_placed;          /* with O_APPEND: not all of that was added, so it is put where it is */
+    uint64_t cut;           /* the file was truncated to this since it was last committed; UINT64_MAX: it was not */
+    int is_unbounded;       /* bytes may have been written anywhere without this library: all are dirty */
+    int is_shared;          /* others write to it, too: see mark.h */
     uint64_t mark;
     deltafs_namespace_file *reader; /* of a file whose memfd has not all; with the lock of the tree */
     struct file *next_reader;       /* the next file of the tree that has one */

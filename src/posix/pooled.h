@@ -45,6 +45,8 @@ int pooled_take_size(struct file *f, int fd);
 int pooled_cut(struct file *f, int fd, uint64_t size);
 /* Let the file have at least this size. */
 int pooled_extend(struct file *f, int fd, uint64_t size);
+/* What the memfd has does not count any more, unless something needs it there: the servers are asked. */
+void pooled_unload(struct file *f);
 /* Put what is only in the memfd into the file. */
 int pooled_publish(struct file *f, int fd, struct span *unseen);
 int pooled_close(struct file *f, int fd);

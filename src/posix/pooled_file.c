@@ -69,8 +69,10 @@ int pooled_stat_open(struct file *f, struct stat *out)
 int pooled_take_size(struct file *f, int fd)
 {
     struct stat now;
-    int is_fixed = f->is_mapped || f->is_removed, error = is_fixed ? 0 : pooled_stat_open(f, &now);
+    int is_fixed = f->mappings > 0 || f->is_removed, error = is_fixed ? 0 : file_publish(f, fd);
 
+    if (error == 0 && !is_fixed)
+        error = pooled_stat_open(f, &now);
     if (is_fixed || error != 0)
         return error;
     return next.ftruncate(fd, now.st_size) == 0 ? 0 : errno;
@@ -107,6 +109,12 @@ int pooled_extend(struct file *f, int fd, uint64_t size)
 int pooled_is_direct(const struct file *f)
 {
     return f->mount->kind == MOUNT_POOL && f->kind == FILE_TREE && !f->has_all && !f->is_shared && f->mappings == 0;
+}
+
+void pooled_unload(struct file *f)
+{
+    if (f->mount->kind == MOUNT_POOL && f->mappings == 0 && f->dirty.count == 0 && !f->is_removed && !f->is_unbounded)
+        f->has_all = 0;
 }
 
 int pooled_read_bytes(struct file *f, void *bytes, size_t size, uint64_t at, size_t *got)

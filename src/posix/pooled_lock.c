@@ -107,8 +107,12 @@ int pooled_lock(struct file *f, int fd, int command, struct flock *l)
 
     if (error == 0)
         error = take_type(f, command == F_GETLK, l->l_type, &lock.type);
-    if (error != 0 || f->is_removed)
-        return error; /* what only this process has is not locked by others */
+    if (error != 0)
+        return error;
+    if (f->is_removed) { /* what only this process has is not locked by others */
+        l->l_type = command == F_GETLK ? F_UNLCK : l->l_type;
+        return 0;
+    }
     if (command == F_GETLK)
         return find(f, &lock, l);
     return command == F_SETLK ? set(f, fd, &lock) : set_later(f, fd, &lock);

@@ -208,6 +208,16 @@ static int load_open(struct file *f, int fd, void *stat)
     return error;
 }
 
+/* It was not removed. */
+static int unload_open(struct file *f, int fd, void *stat)
+{
+    if (is_file(f, stat) && !(f->flags & O_PATH) && file_take(f, fd)) {
+        pooled_unload(f);
+        lock_give(&f->lock);
+    }
+    return 0;
+}
+
 static int note_removed(struct file *f, int fd, void *stat)
 {
     (void)fd;
@@ -230,8 +240,8 @@ static int remove_file(struct mount *m, const char *path)
         error = pooled_begin(m, &pool);
     if (error == 0)
         error = pooled_end(m, deltafs_pool_unlink(pool, path));
-    if (error == 0 && st.st_ino != 0)
-        file_each(note_removed, &st);
+    if (st.st_ino != 0)
+        file_each(error == 0 ? note_removed : unload_open, &st);
     return error;
 }
 
@@ -287,10 +297,12 @@ int pooled_rename(struct mount *m, const char *from, const char *to, unsigned fl
         n.to.st_ino = 0;
     if (n.to.st_ino != 0)
         error = file_each(load_open, &n.to);
-    if (error != 0)
-        return error;
     int is_noted = S_ISDIR(n.from.st_mode) || n.to.st_ino != 0 || file_each(is_open, &n.from);
-    return is_noted ? rename_open(&n) : rename_entry(m, from, to);
+    if (error == 0)
+        error = is_noted ? rename_open(&n) : rename_entry(m, from, to);
+    if (error != 0 && n.to.st_ino != 0)
+        file_each(unload_open, &n.to);
+    return error;
 }
 
 int pooled_truncate(const struct mount *m, const char *path, uint64_t size)

@@ -24,7 +24,7 @@ int tree_create(const char *target, struct tree **out)
     t->copy = malloc(COPY_SIZE);
     t->is_snapshot = strchr(base ? base : target, '@') != NULL;
     t->run = -1;
-    t->is_synced = getenv("DELTAFS_POSIX_SYNC") != NULL;
+    t->is_synced = t->all_sync = getenv("DELTAFS_POSIX_SYNC") != NULL;
     *out = t;
     return t->target && t->copy ? 0 : ENOMEM;
 }
@@ -116,9 +116,11 @@ static int tree_look(struct tree *t, int is_change)
     if (t->ns && (t->is_broken || (is_change && !t->is_writer)))
         tree_close(t);
     uint64_t changes = run_changes(t);
+    int is_changed = changes != t->changes || is_odd(changes);
+    t->is_stored &= !is_changed;
     if (!t->ns)
         status = open_handle(t, is_change);
-    else if (changes != t->changes || is_odd(changes)) {
+    else if (is_changed) {
         tree_close_readers(t, 0); /* what is open keeps the state that it was opened with */
         status = deltafs_namespace_refresh(t->ns);
     }
@@ -205,17 +207,20 @@ static int sync_entry(const char *path, const struct stat *st, int kind, struct 
     return kind == FTW_F || kind == FTW_DP ? sync_path(path) : 0;
 }
 
-/* The files of the namespace that were written without syncing; from now on the handle syncs. */
+/* The files of the namespace that were written without syncing; from now on the handle syncs. Others may not, so what
+ * they have changed since is stored, too. */
 static int tree_sync(struct tree *t)
 {
     lock_take(&t->lock);
+    uint64_t changes = run_changes(t);
     int error = 0;
-    if (!t->is_synced && !t->is_snapshot) {
-        if (t->ns)
+    if (!t->is_snapshot && !t->all_sync && (!t->is_stored || changes != t->changes)) {
+        if (t->ns && !t->is_synced)
             error = fail(tree_close(t));
         int result = next.nftw(t->target, sync_entry, 16, FTW_PHYS | FTW_DEPTH);
         error = error != 0 ? error : result < 0 ? errno : result;
-        t->is_synced = error == 0;
+        t->is_stored = error == 0;
+        t->is_synced |= t->is_stored;
     }
     lock_give(&t->lock);
     return error;

@@ -14,6 +14,8 @@ struct tree {
     int is_writer;         /* of it */
     int is_broken;         /* a commit has failed: the handle is of no use any more */
     int is_synced;         /* commits are durable */
+    int all_sync;          /* and so are those of the other processes */
+    int is_stored;         /* all that the others had committed when RUN was last read is durable */
     int is_change;         /* of the call that has begun */
     int run;               /* the descriptor of RUN; -1 */
     uint64_t changes;      /* the number in it, when the handle was last refreshed */

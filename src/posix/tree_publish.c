@@ -11,7 +11,8 @@
 #include "posix/tree_parts.h"
 
 #define SUM_SIZE  ((size_t)16 << 10)
-#define DIRTY_MAX ((uint64_t)16 << 20) /* so many bytes that are not in the namespace yet */
+#define DIRTY_MAX ((uint64_t)16 << 20) /* so many bytes that are not in the namespace yet, */
+#define SPANS_MAX 4096                 /* or in so many places: each uses a page of memory at least */
 
 /* Put bytes that are in the memfd into the file. */
 static int put_span(struct tree *t, int fd, deltafs_namespace_file *to, struct span s)
@@ -121,21 +122,43 @@ static int free_span(int fd, struct span s)
     return next.fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)from, (off_t)(to - from)) ? errno : 0;
 }
 
-/* What is in the namespace need not be in memory. But if others have the descriptor, they must not read it from there,
- * and what they have written since must stay. */
-static int free_memory(struct file *f, int fd)
+/* What is in the namespace need not be in memory, unless all of it will be put again. But if others have the
+ * descriptor, they must not read it from there, and what they have written since must stay. */
+static int free_memory(struct file *f, int fd, const struct spans *published)
 {
     struct stat now;
     int error = 0;
 
-    if (f->is_mapped || (f->is_shared && (f->flags & O_ACCMODE) != O_WRONLY) ||
-        (f->is_shared && f->mount->kind == MOUNT_LOGICAL))
-        return 0;
     if (!f->is_shared)
         error = next.fstat(fd, &now) == 0 ? free_span(fd, (struct span){0, (uint64_t)now.st_size}) : errno;
-    for (size_t i = 0; f->is_shared && i < f->dirty.count && error == 0; i++)
-        error = free_span(fd, f->dirty.span[i]);
+    for (size_t i = 0; f->is_shared && i < published->count && error == 0; i++)
+        error = free_span(fd, published->span[i]);
     f->has_all = f->has_all && error != 0;
+    return error;
+}
+
+static int is_much(const struct spans *s)
+{
+    return s->bytes >= DIRTY_MAX || s->count >= SPANS_MAX;
+}
+
+/* After a file was published. A pool gets each write at once, so that much comes together only over many of them; the
+ * others who have the descriptor do so, too. */
+static int free_published(struct file *f, int fd)
+{
+    int error = 0, is_kept = f->is_unbounded || f->is_mapped || f->is_removed ||
+                             (f->is_shared && ((f->flags & O_ACCMODE) != O_WRONLY || f->mount->kind == MOUNT_LOGICAL));
+
+    if (is_kept)
+        return 0;
+    if (f->mount->kind != MOUNT_POOL)
+        return is_much(&f->dirty) ? free_memory(f, fd, &f->dirty) : 0;
+    for (size_t i = 0; i < f->dirty.count && error == 0; i++)
+        error = spans_add(&f->published, f->dirty.span[i].from, f->dirty.span[i].to);
+    if (error == 0 && is_much(&f->published)) {
+        error = free_memory(f, fd, &f->published);
+        spans_clear(&f->published);
+    }
     return error;
 }
 
@@ -165,8 +188,8 @@ static int publish_noted(struct file *f, int fd)
         if (error != 0 && unseen.from < unseen.to)
             mark_set(f, fd, unseen.from);
     }
-    if (error == 0 && f->dirty.bytes >= DIRTY_MAX && !f->is_removed)
-        error = free_memory(f, fd);
+    if (error == 0)
+        error = free_published(f, fd);
     if (error == 0 && !f->is_removed) {
         spans_clear(&f->dirty);
         f->is_placed = 0;
@@ -269,7 +292,7 @@ int file_note_written(struct file *f, int fd, uint64_t from, uint64_t to)
 {
     int error = spans_add(&f->dirty, from, to);
 
-    return error == 0 && f->dirty.bytes >= DIRTY_MAX ? file_publish(f, fd) : error;
+    return error == 0 && is_much(&f->dirty) ? file_publish(f, fd) : error;
 }
 
 int file_note_truncated(struct file *f, int fd, uint64_t size)

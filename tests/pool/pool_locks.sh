@@ -105,6 +105,11 @@ def count(g):
 for pid in [begin(count) for i in range(3)]:
     assert os.waitpid(pid, 0)[1] == 0
 assert struct.unpack("q", os.pread(f, 8, 0))[0] == 60
+
+# Of a file that was removed, nobody else has a lock.
+os.unlink(path)
+assert find(f, fcntl.F_WRLCK, 0, 0) is None
+os.lockf(f, os.F_TEST, 0)
 END_OF_PROGRAM
 pool_start 2
 mounted "pool=$point=$point" timeout 60 "$PYTHON3" "$work/program.py" "$point" || fail "a program"

@@ -48,6 +48,26 @@ gives "hello hello sub hello end HELLO relative" m sh -c 'echo $(cat /p/30 /p/31
 rm -r dir
 expect 0 m sh -c 'printf first >>/p/1; printf second >>/p/22'
 
+# A descriptor shows the flags that it was opened with, and is made a stream by them.
+if [ -n "${PYTHON3:-}" ]; then
+    cat >flags.py <<'END_OF_PROGRAM'
+import ctypes, fcntl, os
+c = ctypes.CDLL(None)
+c.fdopen.restype = ctypes.c_void_p
+f = os.open("/p/40", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+flags = fcntl.fcntl(f, fcntl.F_GETFL)
+assert flags & os.O_ACCMODE == os.O_WRONLY and flags & os.O_APPEND and not flags & os.O_PATH, flags
+fcntl.fcntl(f, fcntl.F_SETFL, flags | os.O_NONBLOCK)
+stream = c.fdopen(f, b"a")
+assert stream
+assert c.fputs(b"stream", ctypes.c_void_p(stream)) >= 0 and c.fclose(ctypes.c_void_p(stream)) == 0
+END_OF_PROGRAM
+    expect 0 m "$PYTHON3" flags.py
+    gives stream m cat /p/40
+fi
+rm -r dir
+expect 0 m sh -c 'printf first >>/p/1; printf second >>/p/22'
+
 # Values with an error bound, which need not be given again.
 bounded() {
     schema=$1
