@@ -22,6 +22,8 @@
 
 #define INFO_MAGIC 0x64667368u
 #define BCAST_MAX  (1 << 30) /* bytes at a time: MPI counts by int */
+#define HEAP_BEGIN "GCOL\1"  /* of a collection of a global heap, which HDF5 writes as a whole, */
+#define HEAP_MIN   4096      /* and which has at least so many bytes */
 
 /* In the property list, and of an open file. */
 struct vfd_mpi {
@@ -489,6 +491,13 @@ static herr_t mpi_read_selection(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, size
                          vfd_read_selection(file, type, dxpl, count, memory, space, offsets, element_sizes, bytes));
 }
 
+/* Heaps of values without a fixed size are metadata that HDF5 gives to a driver as values. Values that begin as a heap
+ * does are taken for one. */
+static int mpi_is_metadata(H5FD_mem_t type, size_t size, const void *bytes)
+{
+    return type != H5FD_MEM_DRAW || (size >= HEAP_MIN && memcmp(bytes, HEAP_BEGIN, sizeof HEAP_BEGIN - 1) == 0);
+}
+
 static herr_t mpi_write(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, haddr_t at, size_t size, const void *bytes)
 {
     MPI_Datatype in_memory, in_file;
@@ -497,7 +506,7 @@ static herr_t mpi_write(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, haddr_t at, s
         return mpi_written(file, vfd_types_transfer((struct vfd_file *)file, 1, at, (uint8_t *)(uintptr_t)bytes, size,
                                                     in_memory, in_file));
     herr_t rc = mpi_written(file, vfd_class.write(file, type, dxpl, at, size, bytes));
-    if (rc == 0 || type == H5FD_MEM_DRAW || mpi_is_together())
+    if (rc == 0 || !mpi_is_metadata(type, size, bytes) || mpi_is_together())
         return rc;
     mpi_lose(mpi_of(file), at, size);
     return 0;

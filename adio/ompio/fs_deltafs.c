@@ -72,8 +72,12 @@ static int open_on(ompi_communicator_t *comm, const char *path, ompio_file_t *fh
     deltafs_options *options = NULL;
     int code = options_from(comm, info, file->is_deleted_on_close, &options);
 
-    if (code == OMPI_SUCCESS)
-        code = ompio_last_error(deltafs_mpi_file_open(comm, path, flags_of(fh->f_amode), options, &file->handle));
+    if (code == OMPI_SUCCESS) {
+        int status = deltafs_mpi_file_open(comm, path, flags_of(fh->f_amode), options, &file->handle);
+        if (status == DELTAFS_ERR_NOT_DELTAFS && fh->f_amode & MPI_MODE_EXCL)
+            status = DELTAFS_ERR_EXISTS;
+        code = ompio_last_error(status);
+    }
     /* A file of sharedfp's own has no MPI_File. */
     if (code == OMPI_SUCCESS && !(fh->f_flags & OMPIO_SHAREDFP_IS_SET)) {
         show_options(info, options);

@@ -103,6 +103,8 @@ static void opens(const char *folder)
     snprintf(other, sizeof other, "deltafs:%s", folder);
     FAILS(MPI_File_open(MPI_COMM_WORLD, other, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file),
           MPI_ERR_BAD_FILE);
+    FAILS(MPI_File_open(MPI_COMM_WORLD, other, MPI_MODE_CREATE | MPI_MODE_EXCL | MPI_MODE_RDWR, MPI_INFO_NULL, &file),
+          MPI_ERR_FILE_EXISTS);
     FAILS(MPI_File_delete(other, MPI_INFO_NULL), MPI_ERR_BAD_FILE);
 }
 

@@ -50,6 +50,11 @@ for ranks in 1 3; do
     try "threads, $ranks ranks" $ranks "$work/adio_threads" "deltafs:$work/threads"
 done
 
+# An option that is too long to be shown as a hint.
+schema=$(i=0 && while [ $i -lt 200 ]; do printf 'column%d:f4,' $i && i=$((i + 1)); done)
+mkdir "$work/long"
+try "a long option" 3 env DELTAFS_SCHEMA="${schema%,}" "$work/adio_calls" "deltafs:$work/long" deltafs
+
 # Written by 3 ranks, and read by 1, 2 and 4. On plain files it says that the test is right.
 facts() {
     find "$1" -printf '%P %s %T@ %m\n' | LC_ALL=C sort

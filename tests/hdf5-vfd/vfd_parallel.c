@@ -8,8 +8,8 @@
  *
  *   vfd_parallel mpio|deltafs FILE CALLS [HINT]
  *
- * CALLS is create, open, change, parts, read-parts, write-parts, groups, metadata, atomicity, control, or delete.
- * Each rank prints what its calls come to, and what HDF5's error stack says first. */
+ * CALLS is create, open, change, parts, read-parts, write-parts, groups, heaps, metadata, atomicity, control, or
+ * delete. Each rank prints what its calls come to, and what HDF5's error stack says first. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -355,6 +355,28 @@ static void try_groups(hid_t file)
     try_report("flush", H5Fflush(file, H5F_SCOPE_GLOBAL));
 }
 
+/* Values without a fixed size, each with a heap of its own, which HDF5 gives to the driver as values. */
+static void try_heaps(hid_t file)
+{
+    enum { HEAPS = 60, SIZE = 3000 };
+    static char text[SIZE + 1];
+    const char *value = text;
+    hid_t type = NEED(H5Tcopy(H5T_C_S1)), space = NEED(H5Screate(H5S_SCALAR));
+    char name[32];
+
+    memset(text, 't', SIZE);
+    NEED(H5Tset_size(type, H5T_VARIABLE));
+    for (int i = 0; i < HEAPS; i++) {
+        snprintf(name, sizeof name, "text %d", i);
+        hid_t a = NEED(H5Acreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT));
+        NEED(H5Awrite(a, type, &value));
+        NEED(H5Aclose(a));
+    }
+    NEED(H5Sclose(space));
+    NEED(H5Tclose(type));
+    try_report("flush", H5Fflush(file, H5F_SCOPE_GLOBAL));
+}
+
 /* The driver's own calls: each rank writes metadata, and reads them and what is beside them. */
 static void try_metadata(const char *path, hid_t fapl)
 {
@@ -409,6 +431,8 @@ static void parallel_try(const char *what, const char *path, hid_t fapl, hid_t c
         try_change(file);
     else if (strcmp(what, "groups") == 0)
         try_groups(file);
+    else if (strcmp(what, "heaps") == 0)
+        try_heaps(file);
     else if (strcmp(what, "parts") == 0)
         try_make_parts(file);
     else if (strcmp(what, "read-parts") == 0 || strcmp(what, "write-parts") == 0)

@@ -118,6 +118,10 @@ try 3 full.h5 groups
 all 3 ": ok"
 all 9 "(errno = 28)"
 all 6 "(rank 1)"
+try 3 full.h5 heaps
+all 3 ": ok"
+all 6 "(errno = 28)"
+all 4 "(rank 1)"
 try 3 full.h5 metadata
 all 1 "values 1: failed: "
 all 1 "what was to be written is to be read"
@@ -132,6 +136,8 @@ try 3 full.h5 metadata
 all 24 ": ok"
 try 3 full.h5 groups
 all 12 ": ok"
+try 3 full.h5 heaps
+all 9 ": ok"
 try 3 nowhere/ours.h5 create
 all 3 "open"
 all 3 "nowhere"

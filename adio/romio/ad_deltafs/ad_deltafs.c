@@ -51,7 +51,8 @@ static int prepare(ADIO_File fd, int access_mode, struct ad_deltafs_file **file,
     return status;
 }
 
-/* MPI_File_get_info shows the options in use that apply to a logical file. */
+/* MPI_File_get_info shows the options in use that apply to a logical file, if there is room for them: of one that is
+ * longer, MPI_Info_set would end the program. */
 static void show_options(ADIO_File fd, const deltafs_options *options)
 {
     static const char *const shown[] = {"epoch",   "extents", "index", "key",  "memory",
@@ -61,7 +62,8 @@ static void show_options(ADIO_File fd, const deltafs_options *options)
         char key[64];
         const char *value;
         snprintf(key, sizeof key, "deltafs_%s", shown[i]);
-        if (library->options_get(options, shown[i], &value) == DELTAFS_OK && value[0] != '\0')
+        if (library->options_get(options, shown[i], &value) == DELTAFS_OK && value[0] != '\0' &&
+            strlen(value) < MPI_MAX_INFO_VAL)
             ADIOI_Info_set(fd->info, key, value);
     }
 }
@@ -141,7 +143,7 @@ static void open_late(ADIO_File fd, int *error_code)
 static void set_info(ADIO_File fd, MPI_Info users_info, int *error_code)
 {
     static const char prefix[] = "deltafs_";
-    char key[MPI_MAX_INFO_KEY], value[MPI_MAX_INFO_VAL];
+    char key[MPI_MAX_INFO_KEY + 1], value[MPI_MAX_INFO_VAL + 1];
     int keys = 0, has_value;
 
     ADIOI_GEN_SetInfo(fd, users_info, error_code);
