@@ -25,8 +25,7 @@
  * The option memory limits the cache of a handle (half of the limit), its buffers and its index. If the index does not
  * fit, DELTAFS_ERR_MEMORY is returned; closing the file still publishes what was written. With memory=auto the index
  * takes what it needs: about 200 bytes for each run of written bytes. In addition a handle needs about 300 bytes for
- * each writer's log. At the close with extents=flatten it needs the size of the extents of this process (rank 0: of all
- * extents). */
+ * each writer's log. At the close with extents=flatten each process needs the size of the extents of all of them. */
 #ifndef DELTAFS_LOGICAL_H
 #define DELTAFS_LOGICAL_H
 
