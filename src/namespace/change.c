@@ -390,7 +390,7 @@ static void set_items(deltafs_namespace *ns, const struct walk *w, const struct 
         for (struct name_item *k = name_item_at(&ns->names, node->items); k; k = name_item_at(&ns->names, k->next)) {
             if (k != f->item && (f->inode.type != ENTRY_FOLDER || k->inode.type != ENTRY_FOLDER))
                 continue;
-            k->inode.mtime = ns_current(ns, &k->inode)->mtime; /* that of what was written and not committed */
+            k->inode.mtime = ns_changed(ns, &k->inode)->mtime;
             set_attributes(ns, &k->inode, a);
             ns_note_attributes(ns, &k->inode);
             name_table_mark(&ns->names, node, k);

@@ -256,6 +256,8 @@ int shared_close(deltafs_namespace *ns);
 
 /* The attributes of an entry, which may be a file that is open and was written. */
 const struct inode *ns_current(const deltafs_namespace *ns, const struct inode *inode);
+/* The same, but only of a file that this handle has written to. */
+const struct inode *ns_changed(const deltafs_namespace *ns, const struct inode *inode);
 /* An entry was removed; got another name; got other attributes. */
 void ns_note_removed(deltafs_namespace *ns, const struct entry_id *id);
 void ns_note_moved(deltafs_namespace *ns, const struct inode *inode, const struct entry_name *to);

@@ -61,6 +61,13 @@ const struct inode *ns_current(const deltafs_namespace *ns, const struct inode *
     return f && (f->is_changed || ns->shared) ? &f->inode : inode;
 }
 
+const struct inode *ns_changed(const deltafs_namespace *ns, const struct inode *inode)
+{
+    const struct open_file *f = find_open(ns, inode);
+
+    return f && f->is_changed ? &f->inode : inode;
+}
+
 static void set_name(struct open_file *f, const struct entry_name *name)
 {
     f->parent = name->parent;

@@ -5,6 +5,7 @@
 #include "base/coding.h"
 #include "base/uuid.h"
 #include "directory/dir.h"
+#include "directory/format/directory_format.h"
 #include "directory/format/manifest.h"
 #include "directory/serial.h"
 #include "io/io_format.h"
@@ -101,48 +102,38 @@ static int put_records(struct own_table *own, struct error *e)
     return status;
 }
 
-struct syncing {
-    struct io *io;
-    const char *folder;
-};
-
-static int sync_one(void *arg, const char *name, struct error *e)
+static int sync_file(struct io *io, const char *path, struct error *e)
 {
-    const struct syncing *s = arg;
-    char path[PATH_ROOM];
     struct io_file file;
-    int status = io_file_open(s->io, io_path_in(path, s->folder, "%s", name), O_RDONLY, &file, e);
+    int status = io_file_open(io, path, O_RDONLY, &file, e);
 
-    if (status == DELTAFS_ERR_NOT_FOUND) /* of a lease that is given back */
+    if (status == DELTAFS_ERR_NOT_FOUND)
         return DELTAFS_OK;
     return status == DELTAFS_OK ? io_file_finish(&file, io_file_sync(&file, e), e) : status;
 }
 
-/* The files of a folder, and their names. */
-static int sync_folder(struct io *io, const char *folder, struct error *e)
+/* What the writer before this one has left may be durable in the journal, whatever the option sync was or is. So the
+ * epochs that have it are made durable before the journal is removed: those of the data before those of the table, and
+ * of each the logs before the lines that make them count. */
+static int sync_epochs(const struct own_table *own, const char *suffix, struct error *e)
 {
-    struct syncing s = {io, folder};
-    int status = io_list(io, folder, sync_one, &s, e);
+    char folder[PATH_ROOM], path[PATH_ROOM];
+    struct io *io = own->io;
 
-    return status == DELTAFS_OK ? io_sync_folder(io, folder, e) : status;
-}
-
-/* What the writer before this one has left may be durable in the journal, whatever the option sync of this one is. So
- * the epochs that have it are made durable before the journal is removed. */
-static int sync_epochs(const struct own_table *own, struct error *e)
-{
-    static const char *const suffix[] = {"", TABLE_DATA};
-    char path[PATH_ROOM], logs[PATH_ROOM];
-    int status = DELTAFS_OK;
-
-    for (size_t i = 0; i < sizeof suffix / sizeof *suffix && status == DELTAFS_OK; i++) {
-        status = sync_folder(own->io, table_path(path, own->path, own->number, suffix[i]), e);
-        if (status == DELTAFS_OK)
-            status = sync_folder(own->io, io_path_in(logs, path, BUCKET_NAME, 0u), e);
-        if (status == DELTAFS_ERR_NOT_FOUND && i > 0) /* there were only names */
-            status = DELTAFS_OK;
-    }
-    return status == DELTAFS_OK ? io_sync_folder(own->io, own->path, e) : status;
+    if (access(table_path(folder, own->path, own->number, suffix), F_OK) != 0) /* there are only names */
+        return DELTAFS_OK;
+    int status = sync_file(io, io_path_in(path, folder, LOG_NAME_DATA, 0u, 0u), e);
+    if (status == DELTAFS_OK)
+        status = sync_file(io, io_path_in(path, folder, LOG_NAME_INDEX, 0u, 0u), e);
+    if (status == DELTAFS_OK)
+        status = io_sync_folder(io, io_path_in(path, folder, BUCKET_NAME, 0u), e);
+    if (status == DELTAFS_OK || status == DELTAFS_ERR_NOT_FOUND) /* it has no epoch */
+        status = sync_file(io, io_path_in(path, folder, MANIFEST_NAME), e);
+    if (status == DELTAFS_OK)
+        status = sync_file(io, io_path_in(path, folder, MANIFEST_COPY_NAME), e);
+    if (status == DELTAFS_OK)
+        status = io_sync_folder(io, folder, e);
+    return status == DELTAFS_OK ? io_sync_folder(io, own->path, e) : status;
 }
 
 /* Make epochs of what is in the journal, and of all else that was put; the data's label is above the keys of all its
@@ -152,11 +143,12 @@ static int make_epochs(struct own_table *own, uint64_t data_label, uint64_t labe
     char path[PATH_ROOM];
     int status = own_table_commit_data(own, data_label, e);
 
+    if (status == DELTAFS_OK && own->is_inherited)
+        status = sync_epochs(own, TABLE_DATA, e);
     if (status == DELTAFS_OK)
         status = error_of_call(deltafs_epoch_end(own->dir, label), e);
-    if (status == DELTAFS_OK && own->is_inherited &&
-        deltafs_private_options_number(own->options, OPTION_SYNC) != SYNC_COMMIT)
-        status = sync_epochs(own, e);
+    if (status == DELTAFS_OK && own->is_inherited)
+        status = sync_epochs(own, "", e);
     if (status == DELTAFS_OK)
         status = journal_remove(&own->journal, own->io, journal_path(path, own), e);
     own->is_inherited &= status != DELTAFS_OK;
@@ -171,7 +163,7 @@ static void own_release(struct own_table *own)
     deltafs_close(own->data);
     deltafs_close(own->dir);
     own->dir = own->data = NULL;
-    own->has_data = 0;
+    own->has_data = own->is_inherited = 0;
     own->data_label = own->last_chunk = 0;
 }
 
@@ -194,8 +186,14 @@ static int own_resume(struct own_table *own, struct error *e)
         own->is_inherited = 1;
         return put_records(own, e);
     }
+    int is_there = own->journal.last_label > 0, status = DELTAFS_OK;
     journal_fini(&own->journal);
-    int status = io_unlink(own->io, journal_path(path, own), e);
+    if (is_there)
+        status = sync_epochs(own, TABLE_DATA, e);
+    if (is_there && status == DELTAFS_OK)
+        status = sync_epochs(own, "", e);
+    if (status == DELTAFS_OK)
+        status = io_unlink(own->io, journal_path(path, own), e);
     return status == DELTAFS_ERR_NOT_FOUND ? DELTAFS_OK : status;
 }
 

@@ -14,7 +14,6 @@
 #include "posix/locks.h"
 #include "posix/logical_view.h"
 #include "posix/next.h"
-#include "posix/pooled.h"
 #include "posix/posix_tree.h"
 
 #define MAP_MAX ((off_t)1 << 30) /* all bytes of a file that is mapped are in memory */
@@ -190,19 +189,15 @@ static void *map_memfd(const struct file *f, int fd, void *at, size_t size, int 
 static void *map(struct file *f, int fd, void *at, size_t size, int access, int flags, off_t offset)
 {
     int is_write = is_shared(flags) && (access & PROT_WRITE), error = check_access(f, access, is_shared(flags));
-    void *mapped = MAP_FAILED;
 
     if (error == 0 && f->kind == FILE_TREE && !is_write && is_too_large(f, fd))
         return map_copy(at, size, access, flags, f, fd, offset);
     if (error == 0 && f->kind == FILE_TREE)
         error = load(f, fd);
     if (error == 0)
-        mapped = map_memfd(f, fd, at, size, access, flags, offset);
-    else
-        errno = error;
-    if (!is_shared(flags) && (f->flags & O_ACCMODE) == O_RDWR) /* its writes are not seen there */
-        pooled_unload(f);
-    return mapped;
+        return map_memfd(f, fd, at, size, access, flags, offset);
+    errno = error;
+    return MAP_FAILED;
 }
 
 static void *map_inside(struct file *f, int fd, void *at, size_t size, int access, int flags, off_t offset)
@@ -349,8 +344,6 @@ static int end_mapping(const struct mapping *m)
         int published = error == 0 ? file_publish_left(f, m->fd, &left) : file_publish(f, m->fd);
         error = error == 0 ? published : error;
         f->mappings--;
-        if (error == 0)
-            pooled_unload(f);
         lock_give(&f->lock);
     }
     file_put(f);
