@@ -216,7 +216,8 @@ static void *join_pieces(const struct iovec *piece, int n, size_t size)
     uint8_t *bytes = malloc(size), *to = bytes;
 
     for (int i = 0; i < n && bytes; i++) {
-        memcpy(to, piece[i].iov_base, piece[i].iov_len);
+        if (piece[i].iov_len > 0)
+            memcpy(to, piece[i].iov_base, piece[i].iov_len);
         to += piece[i].iov_len;
     }
     return bytes;

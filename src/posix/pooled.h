@@ -45,7 +45,7 @@ int pooled_take_size(struct file *f, int fd);
 int pooled_cut(struct file *f, int fd, uint64_t size);
 /* Let the file have at least this size. */
 int pooled_extend(struct file *f, int fd, uint64_t size);
-/* What the memfd has does not count any more, unless something needs it there: the servers are asked. */
+/* After file_load(): the servers are asked again, unless something needs what the memfd has. */
 void pooled_unload(struct file *f);
 /* Put what is only in the memfd into the file. */
 int pooled_publish(struct file *f, int fd, struct span *unseen);

@@ -66,27 +66,33 @@ int pooled_stat_open(struct file *f, struct stat *out)
     return error == -1 ? 0 : error;
 }
 
+/* Give the memfd a size: all of it is published, also what was added. */
+static int set_size(struct file *f, int fd, off_t size)
+{
+    if (next.ftruncate(fd, size) != 0)
+        return errno;
+    return f->flags & O_APPEND ? mark_set_at_end(f, fd) : 0;
+}
+
 int pooled_take_size(struct file *f, int fd)
 {
     struct stat now;
-    int is_fixed = f->mappings > 0 || f->is_removed, error = is_fixed ? 0 : file_publish(f, fd);
+    int is_fixed = f->has_all || f->is_mapped || f->is_removed, error = is_fixed ? 0 : file_publish(f, fd);
 
     if (error == 0 && !is_fixed)
         error = pooled_stat_open(f, &now);
-    if (is_fixed || error != 0)
-        return error;
-    return next.ftruncate(fd, now.st_size) == 0 ? 0 : errno;
+    return is_fixed || error != 0 ? error : set_size(f, fd, now.st_size);
 }
 
 int pooled_cut(struct file *f, int fd, uint64_t size)
 {
     deltafs_pool_file *h;
-    int error = f->is_removed ? 0 : pooled_file_begin(f, &h);
+    int error = file_publish(f, fd);
 
-    if (error == 0 && !f->is_removed)
+    if (error == 0 && !f->is_removed && (error = pooled_file_begin(f, &h)) == 0)
         error = pooled_file_end(f, deltafs_pool_file_truncate(h, size));
-    if (error == 0 && next.ftruncate(fd, (off_t)size) != 0)
-        error = errno;
+    if (error == 0)
+        error = set_size(f, fd, (off_t)size);
     if (error == 0)
         f->st.st_size = (off_t)size;
     return error;
@@ -95,13 +101,11 @@ int pooled_cut(struct file *f, int fd, uint64_t size)
 int pooled_extend(struct file *f, int fd, uint64_t size)
 {
     deltafs_pool_file *h;
-    int error = f->is_removed ? 0 : pooled_file_begin(f, &h);
+    int error = file_publish(f, fd);
 
-    if (error == 0 && !f->is_removed)
+    if (error == 0 && !f->is_removed && (error = pooled_file_begin(f, &h)) == 0)
         error = pooled_file_end(f, deltafs_pool_file_extend(h, size));
-    if (error == 0 && next.ftruncate(fd, (off_t)size) != 0)
-        error = errno;
-    return error;
+    return error == 0 ? set_size(f, fd, (off_t)size) : error;
 }
 
 /* ---- Reading and writing ---- */
@@ -113,7 +117,7 @@ int pooled_is_direct(const struct file *f)
 
 void pooled_unload(struct file *f)
 {
-    if (f->mount->kind == MOUNT_POOL && f->mappings == 0 && f->dirty.count == 0 && !f->is_removed && !f->is_unbounded)
+    if (f->dirty.count == 0 && !f->is_mapped && !f->is_removed && !f->is_unbounded)
         f->has_all = 0;
 }
 
@@ -190,6 +194,19 @@ static int put_span(struct file *f, int fd, struct span s, int is_added, uint8_t
     return error;
 }
 
+struct putting {
+    struct file *f;
+    int is_added;
+    uint8_t *bytes;
+};
+
+static int put_data(void *arg, int fd, struct span s)
+{
+    const struct putting *p = arg;
+
+    return put_span(p->f, fd, s, p->is_added, p->bytes);
+}
+
 int pooled_publish(struct file *f, int fd, struct span *unseen)
 {
     int is_added = (f->flags & O_APPEND) && f->mappings == 0, error = mark_collect(f, fd, unseen);
@@ -200,8 +217,9 @@ int pooled_publish(struct file *f, int fd, struct span *unseen)
         error = ENOMEM;
     if (error == 0 && f->is_unbounded && next.fstat(fd, &now) == 0)
         error = put_span(f, fd, (struct span){0, (uint64_t)now.st_size}, 0, bytes);
+    struct putting p = {f, is_added, bytes};
     for (size_t i = 0; i < f->dirty.count && error == 0; i++)
-        error = put_span(f, fd, f->dirty.span[i], is_added, bytes);
+        error = file_each_data(f, fd, f->dirty.span[i], put_data, &p);
     free(bytes);
     return error == 0 && unseen->from < unseen->to ? mark_set(f, fd, unseen->to) : error;
 }

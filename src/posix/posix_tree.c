@@ -24,6 +24,7 @@ int tree_create(const char *target, struct tree **out)
     t->copy = malloc(COPY_SIZE);
     t->is_snapshot = strchr(base ? base : target, '@') != NULL;
     t->run = -1;
+    t->stored = UINT64_MAX;
     t->is_synced = t->all_sync = getenv("DELTAFS_POSIX_SYNC") != NULL;
     *out = t;
     return t->target && t->copy ? 0 : ENOMEM;
@@ -116,11 +117,9 @@ static int tree_look(struct tree *t, int is_change)
     if (t->ns && (t->is_broken || (is_change && !t->is_writer)))
         tree_close(t);
     uint64_t changes = run_changes(t);
-    int is_changed = changes != t->changes || is_odd(changes);
-    t->is_stored &= !is_changed;
     if (!t->ns)
         status = open_handle(t, is_change);
-    else if (is_changed) {
+    else if (changes != t->changes || is_odd(changes)) {
         tree_close_readers(t, 0); /* what is open keeps the state that it was opened with */
         status = deltafs_namespace_refresh(t->ns);
     }
@@ -162,6 +161,7 @@ int tree_begin(struct tree *t, int is_change, deltafs_namespace **out)
     t->is_change = is_change;
     if (error == 0)
         error = fail(tree_look(t, is_change));
+    t->keeps_stored = is_change && t->is_synced && t->changes == t->stored;
     if (error == 0 && is_change)
         run_set_changes(t, t->changes | 1);
     if (error != 0) {
@@ -180,6 +180,8 @@ int tree_end(struct tree *t, int status)
         status = status == DELTAFS_OK ? committed : status;
         if (!run_set_changes(t, t->changes + 1))
             status = status == DELTAFS_OK ? DELTAFS_ERR_IO : status;
+        if (t->keeps_stored && status == DELTAFS_OK)
+            t->stored = t->changes;
         run_lock(t, F_UNLCK);
     }
     t->is_change = 0;
@@ -212,15 +214,15 @@ static int sync_entry(const char *path, const struct stat *st, int kind, struct 
 static int tree_sync(struct tree *t)
 {
     lock_take(&t->lock);
+    int error = run_open(t);
     uint64_t changes = run_changes(t);
-    int error = 0;
-    if (!t->is_snapshot && !t->all_sync && (!t->is_stored || changes != t->changes)) {
+    if (error == 0 && !t->is_snapshot && !t->all_sync && (changes != t->stored || is_odd(changes))) {
         if (t->ns && !t->is_synced)
             error = fail(tree_close(t));
         int result = next.nftw(t->target, sync_entry, 16, FTW_PHYS | FTW_DEPTH);
         error = error != 0 ? error : result < 0 ? errno : result;
-        t->is_stored = error == 0;
-        t->is_synced |= t->is_stored;
+        t->stored = error == 0 ? changes : UINT64_MAX;
+        t->is_synced |= error == 0;
     }
     lock_give(&t->lock);
     return error;

@@ -15,7 +15,8 @@ struct tree {
     int is_broken;         /* a commit has failed: the handle is of no use any more */
     int is_synced;         /* commits are durable */
     int all_sync;          /* and so are those of the other processes */
-    int is_stored;         /* all that the others had committed when RUN was last read is durable */
+    uint64_t stored;       /* the number in RUN as of which all is durable; UINT64_MAX: there is none */
+    int keeps_stored;      /* so it is after the call that has begun, if that succeeds */
     int is_change;         /* of the call that has begun */
     int run;               /* the descriptor of RUN; -1 */
     uint64_t changes;      /* the number in it, when the handle was last refreshed */
@@ -49,6 +50,11 @@ int file_note_size(struct file *f, int fd, void *stat);
 int file_refresh_same(struct file *f, int fd, void *stat);
 /* The memfd of a file that is being opened. */
 int file_make_descriptor(struct file *f, int *fd);
+/* Call `put` for a span of the memfd; if other processes write to it, too, only for what is there: holes are what one
+ * of them has published and freed. Then `fd` is another descriptor of the memfd, with an offset of its own. The first
+ * value other than 0 ends it and is returned. */
+int file_each_data(const struct file *f, int fd, struct span s, int (*put)(void *arg, int fd, struct span s),
+                   void *arg);
 /* Whether a file has something to publish. */
 int file_has_changes(struct file *f, int fd);
 

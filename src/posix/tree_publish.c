@@ -30,24 +30,34 @@ static int put_span(struct tree *t, int fd, deltafs_namespace_file *to, struct s
     return status;
 }
 
-/* The same of a memfd that other processes write to, too. Holes are what one of them has published and freed. The memfd
- * is opened again, to have an offset of its own. */
-static int put_data(struct tree *t, int fd, deltafs_namespace_file *to, struct span s)
+int file_each_data(const struct file *f, int fd, struct span s, int (*put)(void *arg, int fd, struct span s), void *arg)
 {
-    int status = DELTAFS_OK, own = file_reopen(fd, O_RDONLY | O_NOATIME);
+    int error = 0, own = f->is_shared ? file_reopen(fd, O_RDONLY | O_NOATIME) : -1;
 
     if (own < 0)
-        return put_span(t, fd, to, s);
-    while (status == DELTAFS_OK && s.from < s.to) {
+        return put(arg, fd, s);
+    while (error == 0 && s.from < s.to) {
         off_t from = next.lseek(own, (off_t)s.from, SEEK_DATA);
         off_t end = from < 0 ? -1 : next.lseek(own, from, SEEK_HOLE);
         if (end < 0 || (uint64_t)from >= s.to)
             break;
         s.from = (uint64_t)end;
-        status = put_span(t, own, to, (struct span){(uint64_t)from, s.from < s.to ? s.from : s.to});
+        error = put(arg, own, (struct span){(uint64_t)from, s.from < s.to ? s.from : s.to});
     }
     next.close(own);
-    return status;
+    return error;
+}
+
+struct putting {
+    struct tree *tree;
+    deltafs_namespace_file *to;
+};
+
+static int put_data(void *arg, int fd, struct span s)
+{
+    const struct putting *p = arg;
+
+    return put_span(p->tree, fd, p->to, s);
 }
 
 /* Bring the file to the state of the memfd, where this process has changed it. */
@@ -65,8 +75,9 @@ static int put_changes(struct file *f, int fd, deltafs_namespace_file *to)
     }
     if (status == DELTAFS_OK && f->is_unbounded)
         status = put_span(f->mount->tree, fd, to, (struct span){0, (uint64_t)now.st_size});
+    struct putting p = {f->mount->tree, to};
     for (size_t i = 0; i < f->dirty.count && status == DELTAFS_OK; i++)
-        status = (f->is_shared ? put_data : put_span)(f->mount->tree, fd, to, f->dirty.span[i]);
+        status = file_each_data(f, fd, f->dirty.span[i], put_data, &p);
     if (status == DELTAFS_OK && f->cut != UINT64_MAX && (uint64_t)now.st_size > s.size)
         status = deltafs_namespace_file_truncate(to, (uint64_t)now.st_size);
     if (status == DELTAFS_OK)
