@@ -33,9 +33,12 @@ struct vfd_mpi {
     int rank, ranks;
     /* Of an open file: */
     uint64_t size; /* the same on all ranks: as of the open, or the last truncation */
-    /* Metadata that this rank could not write: the first reason, or "", and from where to where they all are. */
+    /* Metadata that this rank could not write: the first reason, or "", and from where to where they all are: heaps are
+     * the second. */
     char lost_why[VFD_MESSAGE_MAX];
-    uint64_t lost, lost_end;
+    struct {
+        uint64_t from, end; /* end 0: none */
+    } lost[2];
 };
 
 static H5FD_class_t mpi_class;
@@ -444,22 +447,22 @@ static herr_t mpi_have_read(H5FD_t *file, herr_t rc)
 
 /* HDF5 lets several ranks write metadata and waits for all of them. So a rank continues after an error, which the next
  * flush, truncation and close report to all ranks. Until then it does not read the bytes that were there before. */
-static void mpi_lose(struct vfd_mpi *m, uint64_t at, uint64_t size)
+static void mpi_lose(struct vfd_mpi *m, int is_heap, uint64_t at, uint64_t size)
 {
     uint64_t end = size < UINT64_MAX - at ? at + size : UINT64_MAX;
-    int is_first = !m->lost_why[0];
 
-    if (is_first)
+    if (!m->lost_why[0])
         snprintf(m->lost_why, sizeof m->lost_why, "%s", vfd_last_message());
-    m->lost = is_first || at < m->lost ? at : m->lost;
-    m->lost_end = is_first || end > m->lost_end ? end : m->lost_end;
+    int is_first = m->lost[is_heap].end == 0;
+    m->lost[is_heap].from = is_first || at < m->lost[is_heap].from ? at : m->lost[is_heap].from;
+    m->lost[is_heap].end = end > m->lost[is_heap].end ? end : m->lost[is_heap].end;
 }
 
-static int mpi_check_lost(const struct vfd_file *f, uint64_t at, uint64_t size)
+static int mpi_check_lost(const struct vfd_file *f, int is_heap, uint64_t at, uint64_t size)
 {
     const struct vfd_mpi *m = f->mpi;
 
-    if (at >= m->lost_end || (at < m->lost && size <= m->lost - at))
+    if (at >= m->lost[is_heap].end || (at < m->lost[is_heap].from && size <= m->lost[is_heap].from - at))
         return 0;
     return vfd_fail(f->calls, VFD_CANNOT_READ, "%s (and what was to be written is to be read)", m->lost_why);
 }
@@ -469,10 +472,11 @@ static herr_t mpi_read(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, haddr_t at, si
 {
     MPI_Datatype in_memory, in_file;
 
+    int is_heap = type == H5FD_MEM_DRAW && !mpi_is_together(); /* or values */
+    if ((is_heap || type != H5FD_MEM_DRAW) && mpi_check_lost((const struct vfd_file *)file, is_heap, at, size) != 0)
+        return -1;
     if (type != H5FD_MEM_DRAW)
-        return mpi_check_lost((const struct vfd_file *)file, at, size) == 0
-                   ? vfd_class.read(file, type, dxpl, at, size, bytes)
-                   : -1;
+        return vfd_class.read(file, type, dxpl, at, size, bytes);
     if (mpi_has_types(&in_memory, &in_file))
         return mpi_have_read(file, vfd_types_transfer((struct vfd_file *)file, 0, at, bytes, size, in_memory, in_file));
     return mpi_have_read(file, vfd_class.read(file, type, dxpl, at, size, bytes));
@@ -508,7 +512,7 @@ static herr_t mpi_write(H5FD_t *file, H5FD_mem_t type, hid_t dxpl, haddr_t at, s
     herr_t rc = mpi_written(file, vfd_class.write(file, type, dxpl, at, size, bytes));
     if (rc == 0 || !mpi_is_metadata(type, size, bytes) || mpi_is_together())
         return rc;
-    mpi_lose(mpi_of(file), at, size);
+    mpi_lose(mpi_of(file), type == H5FD_MEM_DRAW, at, size);
     return 0;
 }
 
