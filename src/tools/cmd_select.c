@@ -251,12 +251,15 @@ static int select_print(const struct select *s, struct select_source *rows, cons
         return text_fail(EXIT_TROUBLE, "%s", deltafs_errmsg(NULL));
     int code = select_rows(s, rows, &b, &p, &found, &count);
     progress_end(bar);
+    int is_whole = code == EXIT_OK && b.status != DELTAFS_ERR_MEMORY && b.status != DELTAFS_ERR_INVALID;
     if (code == EXIT_OK && b.status != DELTAFS_OK)
         code = select_fail(s, b.status, b.message);
-    if (!s->format.is_keys)
+    if (!s->format.is_keys) {
         print_end(&p);
-    else if (code == EXIT_OK)
-        code = found_print(&found, s->by != NULL, s->is_hex);
+    } else if (is_whole) { /* but for what is damaged */
+        int printed = found_print(&found, s->by != NULL, s->is_hex);
+        code = code == EXIT_OK ? printed : code;
+    }
     found_fini(&found);
     return code == EXIT_OK && count == 0 ? text_fail(EXIT_NOT_FOUND, "select: no records") : code;
 }

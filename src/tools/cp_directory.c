@@ -54,6 +54,7 @@ static int copy_create(struct directory_copy *c)
                    {"schema", c->stat.schema},
                    {"partitioner", strcmp(c->stat.partitioner, "range") == 0 ? "range" : "hash"},
                    {"partitions", partitions},
+                   {"layout", "partitioned"},
                    {"value_size", size}};
     deltafs_options *o;
     int status = deltafs_options_create(&o);

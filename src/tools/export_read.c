@@ -1,5 +1,6 @@
 /* The rows of an export, by deltafs_select_*. Whole epochs are passed on as they are read. Trajectories are collected
- * for as many keys at a time as fit into BATCH_BYTES, and sorted: by key as given, then by epoch. */
+ * for as many keys at a time as fit into BATCH_BYTES, and sorted: by key as given, then by epoch. How many that are is
+ * estimated; if they turn out to have more bytes, they are read again, half as many at a time. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 #include "tools/progress.h"
 
 #define BATCH_BYTES   ((uint64_t)128 << 20) /* of rows that are collected */
-#define BATCH_MIN     64                    /* keys in any case */
+#define BATCH_MIN     64                    /* keys to begin with, at least */
 #define BYTES_AT_ONCE ((size_t)1 << 20)
 #define ROWS_AT_ONCE  4096 /* given to a format */
 #define MISSING_NAMED 8    /* keys */
@@ -45,9 +46,10 @@ struct reading {
     uint64_t label; /* of the last row */
     int has_begun;
     /* Of the keys first to end - 1. */
-    size_t first, end;
+    size_t first, end, most; /* at most so many */
     struct kept *kept;
     size_t kept_count, kept_capacity;
+    uint64_t kept_bytes;
     struct values *values;
 };
 
@@ -255,6 +257,7 @@ static int read_keep(struct reading *r, const struct deltafs_record *row, size_t
                                : text_fail(EXIT_TROUBLE, "%s: no memory for %zu bytes of values", r->x->command, size);
     values->next = r->values;
     r->values = values;
+    r->kept_bytes += size + count * sizeof *r->kept;
     uint8_t *to = values->bytes;
     for (size_t i = 0; i < count; i++) {
         struct kept kept = {.record = row[i], .at = read_key_of(r, &row[i]), .order = r->kept_count};
@@ -302,6 +305,12 @@ static void read_drop_kept(struct reading *r)
     }
     r->values = NULL;
     r->kept_count = 0;
+    r->kept_bytes = 0;
+}
+
+static int read_is_full(const struct reading *r)
+{
+    return r->kept_bytes > BATCH_BYTES && r->end - r->first > 1;
 }
 
 static int read_batch(struct reading *r, deltafs_select *select)
@@ -310,10 +319,14 @@ static int read_batch(struct reading *r, deltafs_select *select)
     size_t count = 1;
     int code = EXIT_OK;
 
-    while (code == EXIT_OK && (code = read_next(r, select, &row, &count)) == EXIT_OK && count > 0)
+    while (code == EXIT_OK && !read_is_full(r) && (code = read_next(r, select, &row, &count)) == EXIT_OK && count > 0)
         code = read_keep(r, row, count);
-    if (code == EXIT_OK)
+    if (read_is_full(r)) {
+        r->most = (r->end - r->first) / 2;
+        r->end = r->first;
+    } else if (code == EXIT_OK) {
         code = read_give_kept(r);
+    }
     read_drop_kept(r);
     read_add_keys(r, r->end);
     return code;
@@ -362,11 +375,12 @@ static int read_part(struct reading *r)
 
 static int read_parts(struct reading *r)
 {
-    size_t all = r->source->keys ? r->source->keys->count : 0, most = r->source->keys ? read_batch_keys(r) : 0;
+    size_t all = r->source->keys ? r->source->keys->count : 0;
     int code;
 
+    r->most = r->source->keys ? read_batch_keys(r) : 0;
     do {
-        r->end = all - r->first < most ? all : r->first + most;
+        r->end = all - r->first < r->most ? all : r->first + r->most;
         code = read_part(r);
         r->first = r->end;
     } while (code == EXIT_OK && r->first < all);

@@ -259,6 +259,16 @@ class Directories(unittest.TestCase):
             with self.assertRaises(deltafs.NotFoundError):
                 d.attribute("nothing")
 
+    def test_computed_from_keys(self):
+        shutil.copytree("particles", "keyed")
+        run(COMMAND, "attr", "keyed", "k==key * 2 + epoch")
+        with deltafs.open("keyed") as d:
+            for rows in (d.records(), d.records(fields="k"), d.records([1, 2, 3]), d.select(fields="k"), d.epoch(100)):
+                epochs = rows["epoch"] if "epoch" in rows.dtype.names else 100
+                self.assertEqual(rows["k"].tolist(), (rows["key"] * np.uint64(2) + epochs).tolist())
+            tracks = d.track([1, 2])["k"]
+            self.assertEqual(tracks.tolist(), [[2 + label, 4 + label] for label in LABELS])
+
     def test_missing(self):
         shutil.copytree("particles", "lacking")
         run(COMMAND, "attr", "lacking", "late==x * 2", "--from", "100")
@@ -486,6 +496,8 @@ class Conversions(unittest.TestCase):
                 self.assertEqual(table.to_pylist(), expected)
         kinds = [str(kind) for kind in table.schema.types]
         self.assertEqual(kinds, ["uint64", "uint64", "large_binary", "fixed_size_binary[2]", "int8"])
+        table = pyarrow.table(deltafs.to_arrow(np.array([(1, 2.5), (3, 4)], [("id", ">i8"), ("x", ">f4")])))
+        self.assertEqual(table.to_pylist(), [{"id": 1, "x": 2.5}, {"id": 3, "x": 4.0}])
 
     def test_arrow_elsewhere(self):
         polars, duckdb = self.need("polars"), self.need("duckdb")

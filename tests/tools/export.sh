@@ -44,6 +44,17 @@ says "export: 989 more keys not found"
 [ "$(cut -d , -f 1,2 "$work/parts.csv" | head -n 6 | xargs)" = "key,epoch 1000,7 1000,107 500,7 500,107 1,0" ] &&
     [ "$(wc -l <"$work/parts.csv")" -eq 205 ] || fail "keys in several parts: $(cat "$work/parts.csv")"
 
+# And if they have more records than could be known before.
+for many in $(in_full 1000000); do
+    "$PYTHON3" -c 'import sys
+for i in range(int(sys.argv[1])):
+    print("1 7 %08x\n1 5 %08x" % (i, i + 1))' "$many" | "$put_records" "$work/dense" sync=none schema=a:u4 || fail put_records
+    expect 0 "$deltafs" export "$work/dense" 7 5 --format csv -o "$work/dense.csv"
+    [ "$(wc -l <"$work/dense.csv")" -eq $((2 * many + 1)) ] && [ "$(sed -n 2p "$work/dense.csv")" = 7,1,0 ] &&
+        [ "$(sed -n $((many + 2))p "$work/dense.csv")" = 5,1,16777216 ] || fail "many records of a key"
+    rm -r "$work/dense" "$work/dense.csv"
+done
+
 expect 0 "$deltafs" export "$work/d" --keys "$work/keys" --format jsonl -o "$work/tracks.jsonl"
 "$deltafs" get "$work/d" --keys "$work/keys" --format json >"$work/wanted"
 "$PYTHON3" - "$work/tracks.jsonl" "$work/wanted" <<'END' || fail "other objects than get prints"

@@ -106,6 +106,9 @@ expect 3 "$deltafs" select "$work/damaged" --format csv
 printf 'key,epoch,a\n5,1,16777216\n' >"$work/wanted"
 same "$work/wanted" "$work/out" "what is not damaged"
 says "p00000000.data"
+expect 3 "$deltafs" select "$work/damaged" --format keys
+echo 5 >"$work/wanted"
+same "$work/wanted" "$work/out" "keys that are not damaged"
 
 # ---- scan prints the same columns, of more and larger records than it prints at once
 

@@ -127,9 +127,9 @@ def _fill_schema(out: Any, kind: np.dtype, name: str) -> None:
 
 
 def _buffers(column: np.ndarray) -> list[np.ndarray]:
-    """The memory of a column. A column that lies in one piece is not copied."""
+    """The memory of a column. A column that lies in one piece, in this machine's byte order, is not copied."""
     if column.dtype.kind in "iufV":
-        return [np.ascontiguousarray(column)]
+        return [np.ascontiguousarray(column, column.dtype.newbyteorder("="))]
     items = column.tolist()
     offsets = np.zeros(len(items) + 1, np.int64)
     np.cumsum([len(item) for item in items], out=offsets[1:])

@@ -515,8 +515,8 @@ class Directory(Handle):
         names = _field_names(fields)
         return self.dtype if names is None else self._dtype_of(names) if names else np.dtype([])
 
-    def _made(self, values: np.ndarray, labels: np.ndarray, fields: Fields) -> np.ndarray:
-        """The columns `fields` of stored values, each of which has a label."""
+    def _made(self, values: np.ndarray, keys: np.ndarray, labels: np.ndarray, fields: Fields) -> np.ndarray:
+        """The columns `fields` of stored values, each of which has a key and a label."""
         kind, names = self._dtype(fields), _field_names(fields)
         if kind == self._stored:
             return values
@@ -530,6 +530,8 @@ class Directory(Handle):
             for first in range(0, len(values), _AT_ONCE):
                 part = slice(first, min(first + _AT_ONCE, len(values)))
                 heads = np.zeros(part.stop - first, _RECORD)
+                if not self._is_bytes:  # no column can be computed from those
+                    heads["key"] = keys[part]
                 heads["label"] = labels[part]
                 heads["size"] = self._stored.itemsize
                 heads["value"] = values.ctypes.data + values.strides[0] * np.arange(first, part.stop)
@@ -581,9 +583,9 @@ class Directory(Handle):
                 failed = failed or status
         if failed is not None:
             failed.missing = tuple(sorted(missing))
-        labels = np.frombuffer(b"".join(heads), _RECORD)["label"]
-        made = self._made(self._values(values), labels, fields)
-        return _Found(np.repeat(np.arange(len(keys)), counts), labels, made, failed)
+        found = np.frombuffer(b"".join(heads), _RECORD)
+        made = self._made(self._values(values), found["key"], found["label"], fields)
+        return _Found(np.repeat(np.arange(len(keys)), counts), found["label"], made, failed)
 
     def _values(self, values: list[bytes]) -> np.ndarray:
         """Stored values as an array."""
@@ -699,7 +701,7 @@ class Directory(Handle):
         if all(name in stored for name in kind.names or ()):
             made = rows
         else:
-            made = self._made(_convert.repacked(rows, self._stored), rows["epoch"], fields)
+            made = self._made(_convert.repacked(rows, self._stored), rows["key"], rows["epoch"], fields)
         out = np.empty(len(rows), self._row_dtype(kind, with_label))
         for name in out.dtype.names or ():
             out[name] = (rows if name in ("key", "epoch") else made)[name]
