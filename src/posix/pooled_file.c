@@ -11,6 +11,8 @@
 #include "posix/tree_parts.h"
 #include "posix/umask.h"
 
+#define SIZE_TRIES 8
+
 /* ---- The file in the pool ---- */
 
 /* One that was inherited is opened by its path. Another process may have renamed it, and created another file there. */
@@ -66,22 +68,27 @@ int pooled_stat_open(struct file *f, struct stat *out)
     return error == -1 ? 0 : error;
 }
 
-/* Give the memfd a size: all of it is published, also what was added. */
+/* Give the memfd, all of which is published, a size. What others add to it from now on is behind the mark. */
 static int set_size(struct file *f, int fd, off_t size)
 {
     if (next.ftruncate(fd, size) != 0)
         return errno;
-    return f->flags & O_APPEND ? mark_set_at_end(f, fd) : 0;
+    return f->is_shared && (f->flags & O_APPEND) ? mark_set(f, fd, (uint64_t)size) : 0;
 }
 
 int pooled_take_size(struct file *f, int fd)
 {
     struct stat now;
-    int is_fixed = f->has_all || f->is_mapped || f->is_removed, error = is_fixed ? 0 : file_publish(f, fd);
+    int error = 0;
 
-    if (error == 0 && !is_fixed)
-        error = pooled_stat_open(f, &now);
-    return is_fixed || error != 0 ? error : set_size(f, fd, now.st_size);
+    if (f->has_all || f->is_mapped || f->is_removed)
+        return 0;
+    /* Again if another process that shares it has added something meanwhile. */
+    for (int i = 0; i < SIZE_TRIES && error == 0 && (i == 0 || file_has_changes(f, fd)); i++) {
+        error = file_publish(f, fd);
+        error = error == 0 ? pooled_stat_open(f, &now) : error;
+    }
+    return error == 0 ? set_size(f, fd, now.st_size) : error;
 }
 
 int pooled_cut(struct file *f, int fd, uint64_t size)

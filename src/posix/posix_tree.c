@@ -180,7 +180,7 @@ int tree_end(struct tree *t, int status)
         status = status == DELTAFS_OK ? committed : status;
         if (!run_set_changes(t, t->changes + 1))
             status = status == DELTAFS_OK ? DELTAFS_ERR_IO : status;
-        if (t->keeps_stored && status == DELTAFS_OK)
+        else if (t->keeps_stored && committed == DELTAFS_OK)
             t->stored = t->changes;
         run_lock(t, F_UNLCK);
     }
@@ -216,12 +216,12 @@ static int tree_sync(struct tree *t)
     lock_take(&t->lock);
     int error = run_open(t);
     uint64_t changes = run_changes(t);
-    if (error == 0 && !t->is_snapshot && !t->all_sync && (changes != t->stored || is_odd(changes))) {
+    if (error == 0 && !t->is_snapshot && !t->all_sync && changes != t->stored) {
         if (t->ns && !t->is_synced)
             error = fail(tree_close(t));
         int result = next.nftw(t->target, sync_entry, 16, FTW_PHYS | FTW_DEPTH);
         error = error != 0 ? error : result < 0 ? errno : result;
-        t->stored = error == 0 ? changes : UINT64_MAX;
+        t->stored = error == 0 && !is_odd(changes) ? changes : UINT64_MAX;
         t->is_synced |= error == 0;
     }
     lock_give(&t->lock);

@@ -15,7 +15,7 @@ struct tree {
     int is_broken;         /* a commit has failed: the handle is of no use any more */
     int is_synced;         /* commits are durable */
     int all_sync;          /* and so are those of the other processes */
-    uint64_t stored;       /* the number in RUN as of which all is durable; UINT64_MAX: there is none */
+    uint64_t stored;       /* the number in RUN as of which all is durable, not odd; UINT64_MAX: none */
     int keeps_stored;      /* so it is after the call that has begun, if that succeeds */
     int is_change;         /* of the call that has begun */
     int run;               /* the descriptor of RUN; -1 */
