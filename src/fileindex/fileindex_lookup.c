@@ -527,8 +527,8 @@ static void keys_check(deltafs_fileindex *k, const struct deltafs_range *range, 
     }
 }
 
-/* What the directory has of the key, as hits in order; freed by the caller. There may be some although *e is an error.
- */
+/* What the directory has of the key, as hits in order; freed by the caller. There may be some although *e is an error:
+ * then tables whose part of it cannot be read are absent. */
 static void keys_look_up(deltafs_fileindex *k, uint64_t key, const struct deltafs_range *range,
                          const struct deltafs_range *sequences, struct hit **hits, size_t *count, struct error *e)
 {
@@ -537,8 +537,15 @@ static void keys_look_up(deltafs_fileindex *k, uint64_t key, const struct deltaf
 
     if (status != DELTAFS_ERR_NOT_FOUND)
         error_of_call(status, e);
+    for (size_t i = 0; !records && e->status != DELTAFS_OK && i < k->entry_count; i++)
+        k->entry[i].is_absent = 1;
     if (!records)
         return;
+    for (size_t i = 0; i < records->missing_count; i++) {
+        struct keys_entry *entry = keys_entry_of(k, records->missing[i]);
+        if (entry)
+            entry->is_absent = 1;
+    }
     *hits = malloc((records->count + 1) * sizeof **hits);
     if (!*hits)
         error_no_memory(e, records->count * sizeof **hits, "rows");

@@ -41,8 +41,8 @@ int indexer_share(const struct collective *group, void *bytes, size_t n, struct 
 /* What the index's directory is made with: the caller's options but those that are about something else. */
 static int indexer_options(deltafs_indexer *ix, const deltafs_options *given, struct error *e)
 {
-    static const enum option_id reset[] = {OPTION_KEYS, OPTION_VALUE_SIZE, OPTION_VOLUMES, OPTION_COMMIT,
-                                           OPTION_LAYOUT};
+    static const enum option_id reset[] = {OPTION_KEYS,   OPTION_VALUE_SIZE, OPTION_VOLUMES,
+                                           OPTION_COMMIT, OPTION_LAYOUT,     OPTION_INDEX_BY};
     int status = deltafs_options_create(&ix->options);
 
     if (status == DELTAFS_OK && given)

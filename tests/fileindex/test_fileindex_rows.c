@@ -334,6 +334,40 @@ static void test_changed(void **state)
     free(file[1].key);
 }
 
+/* Where a part of the index is damaged, the other tables' rows come, and the label of that one is missing. */
+static void test_missing(void **state)
+{
+    struct rng r = rng_init(6);
+    struct oracle file[2] = {oracle_make(&r, unit_path("m.1"), 1, 300, 0),
+                             oracle_make(&r, unit_path("m.2"), 2, 300, 0)};
+    const char *index = unit_path("missing"), *log = unit_path("missing/00/p00000000.data");
+    const uint64_t *label;
+    deltafs_fileindex *k;
+    size_t n;
+    int rows = 0;
+
+    (void)state;
+    setenv("DELTAFS_PARTITIONS", "1", 1);
+    for (int i = 0; i < 2; i++) {
+        file[i].key[0] = 123456;
+        oracle_write(&file[i]);
+        CHECK_IS(index_one(index, &file[i]), DELTAFS_OK);
+    }
+    unsetenv("DELTAFS_PARTITIONS");
+    uint8_t *bytes = unit_load(log, &n);
+    bytes[n - 1] ^= 1;
+    unit_save(log, bytes, n);
+    free(bytes);
+    CHECK_IS(deltafs_fileindex_open(index, NULL, &k), DELTAFS_OK);
+    CHECK_IS(deltafs_fileindex_get(k, 123456, NULL, count_row, &rows, NULL), DELTAFS_ERR_DAMAGED);
+    CHECK_IS(rows, 1);
+    CHECK_IS(deltafs_fileindex_missing(k, &label, &n), DELTAFS_OK);
+    CHECK(n == 1 && label[0] == 2);
+    deltafs_fileindex_close(k);
+    free(file[0].key);
+    free(file[1].key);
+}
+
 /* Whoever gives a changed file its old size and time again still gets no wrong row. */
 static void test_forged(void **state)
 {
@@ -612,12 +646,12 @@ static void test_fault_at_first(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_labels),         cmocka_unit_test(test_tables),          cmocka_unit_test(test_round),
-        cmocka_unit_test(test_beside),         cmocka_unit_test(test_moved_on),        cmocka_unit_test(test_visited),
-        cmocka_unit_test(test_namesake),       cmocka_unit_test(test_changed),         cmocka_unit_test(test_forged),
-        cmocka_unit_test(test_refused),        cmocka_unit_test(test_columns),         cmocka_unit_test(test_fault),
-        cmocka_unit_test(test_fault_at_first), cmocka_unit_test(test_written_between), cmocka_unit_test(test_same_keys),
-        cmocka_unit_test(test_pieces)};
+        cmocka_unit_test(test_labels),    cmocka_unit_test(test_tables),         cmocka_unit_test(test_round),
+        cmocka_unit_test(test_beside),    cmocka_unit_test(test_moved_on),       cmocka_unit_test(test_visited),
+        cmocka_unit_test(test_namesake),  cmocka_unit_test(test_changed),        cmocka_unit_test(test_missing),
+        cmocka_unit_test(test_forged),    cmocka_unit_test(test_refused),        cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_fault),     cmocka_unit_test(test_fault_at_first), cmocka_unit_test(test_written_between),
+        cmocka_unit_test(test_same_keys), cmocka_unit_test(test_pieces)};
 
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown) != 0;
 }
