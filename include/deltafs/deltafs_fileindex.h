@@ -94,9 +94,9 @@ typedef struct deltafs_indexer deltafs_indexer;
 /* Open an index to add to it. If there is none, the first deltafs_indexer_add creates it. If `index` is NULL, it is the
  * index that belongs to `path`: PATH/keys for a logical file, PATH.keys otherwise. If `index` is given, `path` may be
  * NULL. `options` (NULL: those of the environment) apply as for a directory, but schema, keys, value_size, layout,
- * volumes, commit and index_by are ignored. sync is none unless it is given, because an index can be created again from its files.
- * DELTAFS_ERR_NOT_DELTAFS if something that is not an index is there; _VERSION, _DAMAGED as for deltafs_open. Close
- * with deltafs_indexer_close. */
+ * volumes, commit and index_by are ignored. sync is none unless it is given, because an index can be created again from
+ * its files. DELTAFS_ERR_NOT_DELTAFS if something that is not an index is there; _VERSION, _DAMAGED as for
+ * deltafs_open. Close with deltafs_indexer_close. */
 DELTAFS_API int deltafs_indexer_open(const char *index, const char *path, const deltafs_options *options,
                                      deltafs_indexer **out);
 
